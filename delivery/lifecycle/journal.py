@@ -1,4 +1,4 @@
-"""The journal: entries recorded in the transaction of the change that they report."""
+"""The journal: entries recorded in the transaction of the reported change."""
 
 from delivery.models import JournalEntry, JournalKind
 
@@ -12,7 +12,7 @@ def record_entry(
     subscription_id: int | None = None,
     lane_id: int | None = None,
 ) -> JournalEntry:
-    """Add an entry; call it in the transaction that the entry reports."""
+    """Add an entry; call it in the reported transaction."""
     return JournalEntry.objects.create(
         kind=kind,
         text=text,

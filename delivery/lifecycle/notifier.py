@@ -1,14 +1,14 @@
 """Notifying the senders, and web servers where clients wait at a mailbox.
 
-A NOTIFY inside a publishing transaction takes a lock of the whole database through the commit. So
-one thread a process collects publishers' notifications and sends them as one after the commit; if
-that is lost, the senders find the work by their next poll. Only a message that is stored while its
-process stores no other has its notification in its transaction: the senders have it half a
-millisecond sooner, and the lock delays only other processes that do the same.
+A NOTIFY inside a publishing transaction takes a lock of the whole database through the commit. So a
+thread in each process collects publishers' notifications and sends them as a single notification
+after the commit; if it is lost, the senders find the work by their next poll. Only a lone message,
+stored while the process stores no other, is notified in the storing transaction: the senders have
+it half a millisecond sooner, and the lock delays only other processes which do the same.
 
-Actions of people are rare, and no poll finds a delivery that was cancelled after the sender had
-read it. So a nudge and a change are part of the transaction that they report: a process that dies
-after the commit has sent them.
+Actions of people are rare, and no poll finds a delivery cancelled after the sender had read it. So
+a nudge and a change are part of the reported transaction: a process killed after the commit has
+sent them.
 """
 
 import atexit
@@ -31,7 +31,7 @@ RECONNECT_SECONDS = 0.2
 
 
 def notify_of_work(lane_ids: Iterable[int]) -> None:
-    """Notify the senders that these lanes have work. Call it after the commit."""
+    """Notify the senders of these lanes with work. Call it after the commit."""
     _collector.add({f"work {id}" for id in lane_ids})
 
 
@@ -56,7 +56,7 @@ def disconnect_notifier() -> None:
 
 
 class _Collector:
-    """Collects notifications, and sends them from a thread of its own."""
+    """Collects notifications, and sends them from a separate thread."""
 
     def __init__(self) -> None:
         self._words: set[str] = set()

@@ -1,7 +1,7 @@
-"""Changes of a delivery's status that people request, and those of `import delivered`.
+"""Changes of a delivery's status requested by people, and those of `import delivered`.
 
 `delivery/README.md` lists the statements of all others. Each change is a conditional statement, and
-only its row count shows whether it happened.
+only the row count shows whether it happened.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,9 +18,8 @@ from delivery.models import Delivery, JournalKind, Status
 from delivery.models.moment import ArchiveClock
 from subscriptions.values.counts import counted
 
-# The statuses that a person may resubmit. A recorded success is not among them: neither the
-# delivery's own, nor its sibling's (REDUNDANT), nor that of the same fact in another message
-# (DUPLICATE).
+# The statuses a person may resubmit. A recorded success is not among them: neither the delivery's
+# own, nor a sibling's (REDUNDANT), nor the success of the same fact in another message (DUPLICATE).
 RESUBMITTABLE = (
     Status.REJECTED,
     Status.UNSUPPORTED,
@@ -30,7 +29,7 @@ RESUBMITTABLE = (
     Status.CANCELLED,
 )
 CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
-# A person replaces one settlement by another: the archive has both.
+# A person replaces a settlement by another: the archive has both.
 _SETTLED_AGAIN: Mapping[str, Any] = {
     "settled_at": ArchiveClock(),
     "settled_before": F("settled_before") + 1,
@@ -42,9 +41,9 @@ def cancel_deliveries(
 ) -> int:
     """Settle open deliveries as CANCELLED and return how many were.
 
-    A delivery that is being sent at this moment is cancelled too: its attempt is recorded, and it
-    is not sent again. A sender drops deliveries that it has read and not sent as soon as it is
-    notified. A client that has fetched one from a mailbox gets the error when acknowledging.
+    A delivery being sent at this moment is cancelled too: the attempt is recorded, and it is not
+    sent again. A sender drops deliveries read and not sent as soon as it is notified. A client with
+    a delivery fetched from a mailbox gets the error when acknowledging.
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=f"{reason} by {actor}")
@@ -62,8 +61,8 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
     """Settle the CANCELLABLE deliveries of a bulk job's batch as CANCELLED and return how many.
 
     The caller writes the journal. Call it after `failures.publish_notices_of`, which locks the
-    deliveries in one order and reports those in doubt. Senders are notified only if `are_read`,
-    because otherwise they hold none of them.
+    deliveries in the same order and reports those in doubt. Senders are notified only if
+    `are_read`, because otherwise they hold none of them.
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
@@ -77,10 +76,10 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
 
 
 def settle_as_duplicates(delivery_ids: Collection[int], *, reason: str) -> int:
-    """Settle open deliveries, of messages that the old broker delivered, and return how many were.
+    """Settle open deliveries, of messages delivered by the old broker, and return how many were.
 
-    Like `cancel_deliveries`: one that is being sent at this moment is settled too, with its
-    attempt, and is not sent again.
+    Like `cancel_deliveries`: a delivery being sent at this moment is settled too, with the attempt,
+    and is not sent again.
     """
     if not delivery_ids:
         return 0
@@ -94,11 +93,11 @@ def settle_as_duplicates(delivery_ids: Collection[int], *, reason: str) -> int:
 
 
 def reopen_deliveries(delivery_ids: Collection[int], *, reason: str) -> list[int]:
-    """Make settled deliveries PENDING again, each at its old place with a fresh budget.
+    """Make settled deliveries PENDING again, each at the old place with a fresh budget.
 
     Return their ids. Only RESUBMITTABLE deliveries in a lane or a mailbox, without a DELIVERED in
     their QUEUE group, are reopened. The senders are notified of work, but no pause ends for it. A
-    mailbox delivery has its whole time there again.
+    mailbox delivery has the whole time there again.
     """
     if not delivery_ids:
         return []
@@ -120,9 +119,9 @@ def reopen_deliveries(delivery_ids: Collection[int], *, reason: str) -> list[int
 
 
 def mark_delivered(delivery_id: int, *, actor: str) -> bool:
-    """Settle an IN_DOUBT delivery as DELIVERED, and its PENDING siblings as REDUNDANT.
+    """Settle an IN_DOUBT delivery as DELIVERED, and the PENDING siblings as REDUNDANT.
 
-    Return False if it was not IN_DOUBT, or if another delivery of its group was delivered
+    Return False if it was not IN_DOUBT, or if another delivery of the group was delivered
     meanwhile.
     """
     try:
@@ -139,7 +138,7 @@ def mark_delivered(delivery_id: int, *, actor: str) -> bool:
 def cancel_in_doubt(delivery_id: int, *, actor: str) -> bool:
     """Settle an IN_DOUBT delivery as CANCELLED; return False if it was not IN_DOUBT.
 
-    The siblings of its QUEUE group go on.
+    The siblings of the QUEUE group go on.
     """
     with transaction.atomic():
         return _decide(delivery_id, Status.CANCELLED, actor=actor, words="cancelled")
@@ -164,7 +163,7 @@ def _make_siblings_redundant(delivery_id: int) -> None:
 
 
 def _nudge_lanes_of(delivery_ids: Collection[int]) -> None:
-    """Make the lanes read again: a sender may still hold deliveries that it has read."""
+    """Make the lanes read again: a sender may still hold deliveries already read."""
     lanes = (
         Delivery.objects.filter(pk__in=delivery_ids)
         .exclude(lane=None)

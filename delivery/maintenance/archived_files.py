@@ -1,9 +1,9 @@
 """A look at the archive's files before retention removes rows, which are there alone then.
 
-The watermark says that rows were archived; the files may be lost since. So retention asks the
-storage for the files that may have the rows, by the ledger, and for the archive's UUID. It removes
-nothing unless all of them are there, with their sizes. A storage that does not answer in time is no
-answer: see `delivery.history.archive.small_files`.
+The watermark proves that rows were archived; the files may be lost since. So retention asks the
+storage for the files with the rows, by the ledger, and for the archive's UUID. It removes nothing
+unless all of them are there, with their sizes. A late answer of the storage is no answer: see
+`delivery.history.archive.small_files`.
 """
 
 from datetime import datetime

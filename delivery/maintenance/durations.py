@@ -8,7 +8,7 @@ BOUNDS_MS = tuple(round(10 ** (step / _STEPS_PER_DECADE), 3) for step in range(3
 
 
 def percentile(counts: Mapping[int, int], share: float) -> int | None:
-    """Estimate the duration in ms that a share of attempts does not exceed; None without counts.
+    """Estimate the duration in ms not exceeded by a share of attempts; None without counts.
 
     `counts` are by step: the step of a duration is the number of BOUNDS_MS at or below it. The
     estimate is the geometric middle of the step, so it is off by a fifth at most; up to 4 ms it is

@@ -48,7 +48,7 @@ def settle_overdue(*, limit: int) -> int:
 
 
 def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
-    """Settle the deliveries; return the settled ids, each with the lane that it stopped, if any."""
+    """Settle the deliveries; return the settled ids, each with the stopped lane, if any."""
     rows = [
         {"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue
     ]
@@ -89,7 +89,7 @@ def _cause(row: Mapping[str, Any]) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Format a duration in the largest unit with a whole number; round a long one ("about …")."""
+    """Format a duration in the largest unit with a whole number; round a long list ("about …")."""
     whole = round(seconds)
     for unit, size in _UNITS:
         if whole >= size and whole % size == 0:
@@ -101,7 +101,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _record(settled: Iterable[Mapping[str, Any]]) -> None:
-    """Record one journal entry for each subscription and cause, whatever the single durations."""
+    """Record a journal entry for each subscription and cause, whatever the single durations."""
     groups: defaultdict[tuple[int, str, Status, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in settled:
         groups[row["subscription_id"], row["subscription"], _status(row), _cause(row)].append(row)
@@ -125,7 +125,7 @@ def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _notify(lane_ids: set[int]) -> None:
     """Nudge the lanes whose stopping delivery is settled, and notify of their work.
 
-    Their senders read again, or a process takes a lane that has no sender.
+    Their senders read again, or a process takes a lane without a sender.
     """
     notifier.nudge_lanes(*lane_ids)
     transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))

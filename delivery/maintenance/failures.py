@@ -1,6 +1,6 @@
-"""Publishes one message of the event type `Inturn.Delivery.Failed` for each settled failure.
+"""Publishes a message of the event type `Inturn.Delivery.Failed` for each settled failure.
 
-The transaction that settles a failure also stores a notice (`delivery.models.failure_notice`); the
+The settling transaction of a failure also stores a notice (`delivery.models.failure_notice`); the
 transaction that stores the message here deletes it. So each failure is published once, whichever
 process dies in between. `maintenance/README.md` says who receives it, and how QUEUE groups report
 only their end.
@@ -40,10 +40,10 @@ def publish_notices(*, limit: int) -> int:
 
 
 def publish_notices_of(delivery_ids: Collection[int]) -> None:
-    """Publish outstanding failures of deliveries; call it in the transaction that changes them.
+    """Publish outstanding failures of deliveries; call it in the changing transaction.
 
-    The deliveries are locked from here on: a sender that settled one of them now would leave its
-    notice to a row that no longer holds the cause.
+    The deliveries are locked from here on: a sender settling a delivery of them now would leave a
+    notice to a row without the cause.
     """
     queries.execute_statement("lock_groups", {"delivery": list(delivery_ids)})
     _publish(limit=None, deliveries=list(delivery_ids))
@@ -52,7 +52,7 @@ def publish_notices_of(delivery_ids: Collection[int]) -> None:
 def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
     """Publish the failures among the notices.
 
-    A delivery that a person settled while its last attempt was under way is not a failure.
+    A delivery settled by a person during the last attempt is not a failure.
     """
     notices = queries.named_rows("take_failures", {"limit": limit, "delivery": deliveries})
     failed = [
@@ -89,7 +89,7 @@ def _leave_signs(failed: Sequence[Notice]) -> None:
 
 
 def _cause(notice: Notice) -> str:
-    """Return the cause that groups failures of a subscription: `410`, `TIMEOUT` or `EXPIRED`."""
+    """Return the cause to group failures by of a subscription: `410`, `TIMEOUT` or `EXPIRED`."""
     if notice["status"] == Status.EXPIRED:
         return Status.EXPIRED.value
     return str(notice["status_code"] or notice["outcome"] or notice["status"])
@@ -144,7 +144,7 @@ def _draft(
 
 
 def _headers(notice: Notice) -> dict[str, str]:
-    """Return the headers; a subscriber's failures have its name as their FILTER_STRING."""
+    """Return the headers; a subscriber's failures have the subscriber's name as FILTER_STRING."""
     headers = {"content-type": JSON, "filter-string": notice["subscriber"]}
     return headers if notice["publisher"] is None else headers | {"publisher": notice["publisher"]}
 
@@ -152,7 +152,7 @@ def _headers(notice: Notice) -> dict[str, str]:
 def _note_unwanted(
     notices: Sequence[Notice], drafts: Sequence[Draft], accepted: Sequence[Accepted]
 ) -> None:
-    """Record in the journal the messages with a named recipient that matched no subscription."""
+    """Record in the journal the messages with a named recipient and no matching subscription."""
     for notice, draft, answer in zip(notices, drafts, accepted, strict=True):
         if not answer.deliveries and draft.destination != EVERYBODY:
             text = (

@@ -1,7 +1,7 @@
 """Ranges of messages of which nothing can be removed for a while: passes skip them.
 
-After a pass has removed all it can, a range has the messages with a delivery that is kept longer.
-To look up each of them again, in each pass, would take time that grows with all that is stored.
+After a pass has removed all it can, a range has the messages with a delivery kept longer. To look
+up each of them again, in each pass, would take time proportional to all stored messages.
 """
 
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ _kept_until: dict[tuple[object, ...], datetime] = {}
 
 
 def is_known_kept(kept: MessageRange, rules: RetentionRules, *, now: datetime) -> bool:
-    """Return whether an earlier look-up has shown that nothing of the range can be removed yet."""
+    """Return whether by an earlier look-up nothing of the range can be removed yet."""
     until = _kept_until.get(_key(kept, rules))
     return until is not None and now < until
 
@@ -40,7 +40,7 @@ def is_kept(kept: MessageRange, rules: RetentionRules, *, now: datetime) -> bool
     }
     with queries.preferring_hash_joins():
         (ripe_at,) = queries.row("ripe_from", parameters)
-    # A delivery that is settled from now on, by anybody, can be removed after the fewest days.
+    # A delivery settled from now on, by anybody, can be removed after the fewest days.
     until = now + timedelta(days=min(days.values()))
     for key in [key for key, passed in _kept_until.items() if passed <= now]:
         del _kept_until[key]

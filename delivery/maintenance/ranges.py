@@ -1,7 +1,7 @@
 """Ranges of messages with their own partitions.
 
 They are created ahead of the messages, and dropped by retention. Creating or dropping a partition
-blocks all statements on the table, so its lock times out after a fifth of a second and is tried
+blocks all statements on the table, so the lock times out after a fifth of a second and is tried
 again later. `maintenance/README.md` has the details.
 """
 
@@ -19,7 +19,7 @@ from delivery.models.delivery import ids_of_message
 log = logging.getLogger(__name__)
 
 SMALLEST = 100_000
-# Ids that may be drawn but not visible yet when the next range begins after the newest message.
+# Ids drawn but not visible yet when the next range begins after the newest message.
 MARGIN = 10_000
 LOCK_MILLISECONDS = 200
 LOCK_NOT_AVAILABLE = "55P03"
@@ -35,7 +35,7 @@ def is_due(_: datetime) -> bool:
 
 
 def make_ahead() -> int:
-    """Create the next range if the newest one is in use; return how many were created.
+    """Create the next range if the newest range is in use; return how many were created.
 
     Returns 0 also if the tables are busy.
     """

@@ -1,6 +1,6 @@
-"""Marking a restored database: deliveries that may have been sent since its back-up are IN_DOUBT.
+"""Marking a restored database: deliveries possibly sent since the back-up are IN_DOUBT.
 
-`config/backup/README.md` has the rule and its reasons.
+`config/backup/README.md` has the rule and the reasons.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from subscriptions.values.counts import counted
 
 # The name of a sender's connection, see `delivery.senders.shards.session`.
 SENDER = "inturn"
-# More ids than the old installation can have used since, compared with its last day before.
+# More ids than the old installation can have used since, compared with the last day before.
 IDS_AHEAD = 1_000_000
 TIMES_THE_RATE = 100
 # Their ids are in the archive, too.
@@ -112,7 +112,7 @@ def _free_lanes(*, now: datetime) -> None:
 
 
 def _cancel_jobs(*, now: datetime) -> int:
-    """Cancel the jobs that would repeat deliveries sent since; return their number."""
+    """Cancel the jobs which would repeat deliveries sent since; return their number."""
     resubmissions = Resubmission.objects.filter(
         state=ResubmissionState.RUNNING, verb=BulkVerb.RESUBMIT
     )
@@ -125,7 +125,7 @@ def _cancel_jobs(*, now: datetime) -> int:
 
 
 def _jump(last_id: int, of_a_day: int, since: timedelta) -> int:
-    """Move the sequences beyond all ids that may be in use elsewhere; return the next message's."""
+    """Move the sequences beyond all ids possibly in use elsewhere; return the next message's."""
     days = max(since.total_seconds(), 0) / 86_400
     ahead = IDS_AHEAD + round(TIMES_THE_RATE * of_a_day * days)
     next_id = min(last_id + ahead, MAX_MESSAGE_ID // 2)

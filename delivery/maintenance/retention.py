@@ -1,7 +1,7 @@
-"""Retention: removes settled, old and archived messages, one by one or in whole ranges.
+"""Retention: removes settled, old and archived messages, singly or in whole ranges.
 
 A pass goes through the messages by id. It begins an hour after the last pass began, or when a
-person starts it. A range or a batch of messages is one transaction with its progress, so a killed
+person starts it. A range or a batch of messages is one transaction, with the progress, so a killed
 process has changed nothing. `maintenance/README.md` says which messages stay, and lists the races;
 `remove_messages.sql` has the conditions.
 """
@@ -31,17 +31,17 @@ from subscriptions import changes
 from subscriptions.values.counts import counted
 
 EVERY = timedelta(hours=1)
-# Messages removed in one transaction: some 100 ms.
+# Messages removed in a transaction: some 100 ms.
 BATCH = 500
-# Messages examined in one transaction, if they stay.
+# Messages examined in a transaction, if they stay.
 LOOK = 5_000
-# Rows of one kind deleted in one transaction.
+# Rows of a kind deleted in a transaction.
 FORGET = 5_000
-# Ids are drawn slightly before the time of publication is set, so they do not quite have its order.
+# Ids are drawn slightly before the time of publication is set, so the two orders differ a little.
 _OUT_OF_ORDER = 1_000
 # How long requests to built-in receivers are kept.
 _RECEIVED_KEPT = timedelta(days=7)
-# How long passes that removed nothing are kept.
+# How long passes without removals are kept.
 _IDLE_RUNS_KEPT = timedelta(days=7)
 
 
@@ -105,7 +105,7 @@ def _begin(now: datetime) -> RetentionRun | None:
 
 
 def _last_id(now: datetime) -> int:
-    """Return the last message that may be removed: its deliveries settle after its publication."""
+    """Return the last removable message: deliveries settle after the message's publication."""
     until = retention_rules.current_rules().until(now=now)
     if not until:
         return 0
@@ -153,7 +153,7 @@ def _keep_all(run: RetentionRun, reason: str, *, now: datetime) -> None:
 
 
 def _remove_some(run: RetentionRun, *, now: datetime) -> None:
-    """Remove the next range or the removable ones of the next messages; update the position."""
+    """Remove the next range or the removable among the next messages; update the position."""
     rules = retention_rules.current_rules()
     section = retention_ranges.section_after(run.position, last_id=run.last_id)
     before = run.position
@@ -191,7 +191,7 @@ def _remove_section(
 
 
 def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now: datetime) -> None:
-    """Examine the next messages, and remove those that may be removed."""
+    """Examine the next messages, and remove the removable."""
     until = rules.until(now=now)
     chosen = {
         "until": orjson.dumps(until).decode(),
@@ -205,7 +205,7 @@ def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now:
         messages, deliveries = queries.row("lock_for_removal", {"ripe": removable})
         if messages and rules.waits_for_archive:
             archived_files.require_files_of_messages(min(messages), max(messages))
-        # A separate statement, so that it sees commits from before the rows were locked.
+        # A separate statement, to see commits from before the rows were locked.
         _add(
             run,
             queries.row(

@@ -1,8 +1,8 @@
 """Removal of whole ranges: partitions are dropped, without looking up or deleting single rows.
 
-A range is removed when each of its messages may be removed by the conditions of retention
-(`kept_in_range.sql`). One that will be free within a day is left alone until then; any other is
-removed row by row. `maintenance/README.md` has the steps of the transaction and the races.
+A range is removed when retention permits the removal of each message (`kept_in_range.sql`). A range
+soon free, within a day, is left alone until then; any other is removed row by row.
+`maintenance/README.md` has the steps of the transaction and the races.
 """
 
 import logging
@@ -24,7 +24,7 @@ from delivery.models.delivery import delivery_id
 
 log = logging.getLogger(__name__)
 
-# How much longer rows may be kept, so that their range can be dropped.
+# How much longer rows may be kept, for their range to be dropped.
 LEEWAY = timedelta(days=1)
 
 
@@ -45,7 +45,7 @@ class Removed:
 class RangeSection:
     """The next messages of a pass, up to `last_id`.
 
-    `whole` is the range that they form, if the pass has none of it behind it.
+    `whole` is the range of these messages, if the pass has removed none of it.
     """
 
     last_id: int
@@ -71,8 +71,8 @@ def section_after(position: int, *, last_id: int) -> RangeSection:
 def remove_range(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:
     """Remove a range as a whole, or leave it for later; None if it must be removed row by row.
 
-    Raises ArchiveError if the archive does not have the files with its rows. Call it in a
-    transaction that ends immediately afterwards: from the drop to its end all other transactions
+    Raises ArchiveError if the archive does not have the files with the range's rows. Call it in a
+    transaction which ends immediately afterwards: from the drop to the end all other transactions
     wait for the tables.
     """
     if kept := _kept(old, rules, now=now):
@@ -112,7 +112,7 @@ def _refuse_snapshots() -> None:
 def _kept(
     old: MessageRange, rules: RetentionRules, *, now: datetime, ahead: timedelta = timedelta(0)
 ) -> str | None:
-    """Return the reason that keeps the whole range at `now + ahead`; None if there is none."""
+    """Return the reason to keep the whole range at `now + ahead`; None if there is none."""
     until = rules.until(now=now + ahead)
     if not until:
         return "rules"

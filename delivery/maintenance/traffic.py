@@ -1,7 +1,7 @@
-"""Traffic counts: accepted, delivered and failed, in rows that charts and health read.
+"""Traffic counts: accepted, delivered and failed, in rows for charts and health.
 
 A duty counts all rows since the mark, and moves the mark in the same transaction. It stays behind
-every writing transaction, so that all counted rows are committed. `maintenance/README.md` has the
+every writing transaction, so all counted rows are committed. `maintenance/README.md` has the
 details.
 """
 
@@ -22,7 +22,7 @@ _FAILED = [status.value for status in FAILURES if status != Status.IN_DOUBT]
 
 
 def count_next_piece() -> bool:
-    """Count the next interval by the database's clock; return whether there was one.
+    """Count the next interval by the database's clock; return whether an interval was counted.
 
     Call it in a transaction, under the duty's lock.
     """

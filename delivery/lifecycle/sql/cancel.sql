@@ -1,7 +1,7 @@
--- Settles open deliveries as CANCELLED, or as DUPLICATE, and returns which were open.
--- A client that has fetched one from a mailbox loses it: the fetch becomes an unacknowledged
--- attempt, and a later receipt of it finds no lease. Locked in the order of ids, as in every
--- statement that locks several.
+-- Settles open deliveries as CANCELLED, or as DUPLICATE, and returns which were open. A client
+-- loses a delivery fetched from a mailbox: the fetch becomes an unacknowledged attempt, and a later
+-- receipt of it finds no lease. Locked in the order of ids, as in every statement with several
+-- locks.
 WITH open AS MATERIALIZED (
     SELECT id
     FROM delivery_waiting

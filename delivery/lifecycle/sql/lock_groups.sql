@@ -1,6 +1,6 @@
--- Locks these deliveries, and all others of their QUEUE groups, in the order of their ids.
--- A sender that is about to settle one of a group then waits, and a decision about the group stays
--- true until the transaction ends.
+-- Locks these deliveries, and all others of their QUEUE groups, in the order of their ids. A sender
+-- about to settle a delivery of a group then waits, and a decision about the group stays true until
+-- the transaction ends.
 -- Without partition pruning: see `delivery.database`.
 SELECT delivery.id
 FROM delivery_delivery delivery

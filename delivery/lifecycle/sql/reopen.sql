@@ -1,10 +1,10 @@
 -- Makes settled deliveries PENDING again at their old place, with a fresh budget of attempts, and
--- returns them with their lanes.
--- Execute it after `lock_groups.sql`: a QUEUE group with a DELIVERED is not sent again. A delivery
--- that failed in the retry lane returns to its subscriber's own lane. A delivery cancelled in the
--- retry lane stays there: its sender may have read it or be sending it, and would do so alongside
--- the other lane's. A PULL delivery returns to its mailbox, even a VOLATILE one, because a person
--- requested it, with its whole time to live. The ended settlement stays for the archive.
+-- returns them with their lanes. Execute it after `lock_groups.sql`: a QUEUE group with a DELIVERED
+-- is not sent again. A delivery failed in the retry lane returns to the subscriber's lane. A
+-- delivery cancelled in the retry lane stays there: the lane's sender may have read it or be
+-- sending it, and would do so alongside the other lane's. A PULL delivery returns to the mailbox,
+-- even a VOLATILE delivery, because a person requested it, with the whole time to live. The ended
+-- settlement stays for the archive.
 -- Without partition pruning: see `delivery.database`.
 WITH place AS MATERIALIZED (
     SELECT

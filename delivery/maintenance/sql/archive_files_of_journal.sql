@@ -1,5 +1,4 @@
--- The files of the archive that may have the journal's oldest entries, up to a time, with their
--- sizes.
+-- The archive's files with the journal's oldest entries, up to a time, with their sizes.
 SELECT file.path, file.bytes
 FROM delivery_archivefile file
 JOIN delivery_archivechunk chunk ON chunk.id = file.chunk_id

@@ -1,5 +1,5 @@
--- The files of the archive that may have rows of messages with ids of a range, of their deliveries
--- or attempts, with their sizes.
+-- The archive's files with rows of messages with ids of a range, of their deliveries or attempts,
+-- with their sizes.
 SELECT file.path, file.bytes
 FROM delivery_archivefile file
 JOIN delivery_archivechunk chunk ON chunk.id = file.chunk_id

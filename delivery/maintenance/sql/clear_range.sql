@@ -1,7 +1,6 @@
--- Removes callbacks, notes of replies and earlier settlements of a range; returns its numbers of
--- messages, deliveries and attempts.
--- Execute it after `lock_range.sql`, when `kept_in_range.sql` found nothing; the partitions are
--- dropped next.
+-- Removes callbacks, notes of replies and earlier settlements of a range; returns the numbers of
+-- messages, deliveries and attempts. Execute it after `lock_range.sql`, when `kept_in_range.sql`
+-- found nothing; the partitions are dropped next.
 WITH callbacks AS (
     DELETE FROM delivery_callback
     WHERE message_id >= %(first_id)s::bigint AND message_id < %(until_id)s::bigint

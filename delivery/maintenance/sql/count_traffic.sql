@@ -1,8 +1,8 @@
--- Counts the messages accepted and deliveries settled in an interval, adds them to its minutes and
--- to the quarter-hours of subscriptions, and moves the mark: all or nothing.
--- Its cost depends on the traffic of that interval: message_by_time, delivery_settled_at, and one
--- look-up of each delivery's last attempt. An EXPIRED delivery was not sent at its expiry: the
--- duration of its last attempt belongs to another time.
+-- Counts the messages accepted and deliveries settled in an interval, adds them to the minutes and
+-- to the quarter-hours of subscriptions, and moves the mark: all or nothing. The cost depends on
+-- the traffic of the interval: message_by_time, delivery_settled_at, and a look-up of each
+-- delivery's last attempt. An EXPIRED delivery was not sent at the expiry: the duration of the last
+-- attempt belongs to another time.
 WITH settled AS MATERIALIZED (
     SELECT
         delivery.subscription_id, delivery.settled_at,

@@ -1,2 +1,2 @@
--- Drops the partitions of the range that begins with this message.
+-- Drops the partitions of the range beginning with this message.
 SELECT delivery_drop_range(%(first)s)

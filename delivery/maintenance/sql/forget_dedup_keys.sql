@@ -1,6 +1,5 @@
 -- Deletes dedup keys older than their subscription's window, up to a limit; returns their number.
--- Skips a key that a publisher is using again. Leans on dedup_key_by_time, one probe per
--- subscription.
+-- Skips a key in use again by a publisher. Leans on dedup_key_by_time, a probe per subscription.
 WITH forgotten AS (
     DELETE FROM delivery_dedupkey
     WHERE id = ANY (ARRAY(

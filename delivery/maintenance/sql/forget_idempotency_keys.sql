@@ -1,5 +1,5 @@
 -- Deletes the oldest idempotency keys past their 24 hours, up to a limit; returns their number.
--- Skips a key that a publisher is using again. Leans on idempotency_key_by_time.
+-- Skips a key in use again by a publisher. Leans on idempotency_key_by_time.
 WITH forgotten AS (
     DELETE FROM delivery_idempotencykey
     WHERE id = ANY (ARRAY(

@@ -1,5 +1,5 @@
--- Deletes the keys of joins whose time is over, up to a limit; returns their number. Skips a key
--- that a publisher is using.
+-- Deletes the keys of joins whose time is over, up to a limit; returns their number. Skips a key in
+-- use by a publisher.
 WITH forgotten AS (
     DELETE FROM delivery_joinkey
     WHERE id = ANY (ARRAY(

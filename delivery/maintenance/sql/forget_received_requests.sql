@@ -1,5 +1,5 @@
 -- Deletes the requests to built-in receivers before a time; returns their number. There are few:
--- each receiver keeps its last ones only, and the number of receivers is limited.
+-- each receiver keeps the last requests only, and the number of receivers is limited.
 WITH forgotten AS (
     DELETE FROM delivery_receivedrequest WHERE at < %(until)s RETURNING id
 )

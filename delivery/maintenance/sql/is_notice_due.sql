@@ -1,5 +1,5 @@
--- Whether `take_failures.sql` would find a notice that is due. Like that statement it reads the
--- notices of SYNC messages under way, which are few.
+-- Whether `take_failures.sql` would find a due notice. Like this statement it reads the notices of
+-- SYNC messages under way, which are few.
 SELECT (
     SELECT true
     FROM delivery_failurenotice

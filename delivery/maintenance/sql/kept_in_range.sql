@@ -1,9 +1,8 @@
--- Returns the reason that keeps a range of messages from being removed as a whole, or null.
--- The conditions are those of `ripe_messages.sql` and `remove_messages.sql`, evaluated for all
--- messages of the range at once; `ahead` evaluates them for a later or earlier time. An edited copy
--- or an answer in another range keeps the range: those are removed one by one, each with the
--- messages that belong to it.
--- Nothing is locked. Cheap conditions come first; the two that may read all deliveries read each
+-- Returns the reason against the removal of a range of messages as a whole, or null. The conditions
+-- are those of `ripe_messages.sql` and `remove_messages.sql`, evaluated for all messages of the
+-- range at once; `ahead` evaluates them for a later or earlier time. An edited copy or an answer in
+-- another range keeps the range: those are removed singly, with the messages belonging to them.
+-- Nothing is locked. Cheap conditions come first; the two conditions over all deliveries read each
 -- once, by hash joins. The parameters choose the partitions before the statement runs.
 WITH rules AS MATERIALIZED (
     SELECT key AS status, value::timestamptz AS until FROM jsonb_each_text(%(until)s::jsonb)

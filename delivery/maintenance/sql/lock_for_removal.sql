@@ -1,8 +1,7 @@
--- Locks messages, those that must be removed with them, and their deliveries; skips rows locked by
--- others.
--- Edited copies are removed with their message, and answers to callbacks with the message that has
--- the callback: nothing may refer to a removed message. From now on nobody changes these rows, nor
--- adds references to them. Returns the ids of the locked rows.
+-- Locks messages, those to be removed with them, and their deliveries; skips rows locked by others.
+-- Edited copies are removed with their message, and answers to callbacks with the message of the
+-- callback: nothing may refer to a removed message. From now on nobody changes these rows, nor adds
+-- references to them. Returns the ids of the locked rows.
 -- Without partition pruning: see `delivery.database`.
 WITH RECURSIVE family AS (
     SELECT unnest(%(ripe)s::bigint[]) AS id

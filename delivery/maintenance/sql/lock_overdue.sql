@@ -1,11 +1,10 @@
 -- Locks overdue deliveries, up to a limit for each cause, and returns the columns of their reasons.
--- USED_UP: fetched from a mailbox as often as allowed, and out longer than its visibility. DROPPED:
--- VOLATILE from an earlier server start. EXPIRED: past `expires_at`.
--- Deliveries that are leased or under way are left alone: one that a lane's run names, with the
--- number of attempts that it still has, may be at its receiver. Rows locked by others are left
--- alone, too. `lock_overdue_groups.sql` handles QUEUE groups.
--- Leans on delivery_leased, on which it skips from one subscription to the next, on
--- delivery_volatile, and on delivery_expiring: its cost does not grow with the subscriptions. If an
+-- USED_UP: fetched from a mailbox as often as allowed, and out longer than the visibility. DROPPED:
+-- VOLATILE from an earlier server start. EXPIRED: past `expires_at`. Leased or running deliveries
+-- are left alone: a delivery named by a lane's run, with the present number of attempts, may be at
+-- the receiver. Rows locked by others are left alone, too. `lock_overdue_groups.sql` handles QUEUE
+-- groups. Leans on delivery_leased, on which it skips from subscription to subscription, on
+-- delivery_volatile, and on delivery_expiring: the cost does not grow with the subscriptions. If an
 -- event type is no longer VOLATILE, deliveries fetched before the change are settled when the
 -- mailbox's days are over.
 -- Without partition pruning: see `delivery.database`.

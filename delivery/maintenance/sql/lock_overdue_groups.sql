@@ -1,8 +1,7 @@
 -- Locks whole overdue QUEUE groups, up to a limit of deliveries for each cause, and returns their
--- PENDING deliveries.
--- A group is left alone while one of its deliveries is under way, which may become DELIVERED and
--- make the others REDUNDANT, or is locked by another transaction. The conditions use the locked
--- state of the rows, not the state at the statement's beginning.
+-- PENDING deliveries. A group is left alone while a delivery of it is under way, which may become
+-- DELIVERED and make the others REDUNDANT, or is locked by another transaction. The conditions use
+-- the locked state of the rows, not the state at the statement's beginning.
 -- Without partition pruning: see `delivery.database`.
 WITH due AS MATERIALIZED (
     SELECT DISTINCT message_id, queue_group

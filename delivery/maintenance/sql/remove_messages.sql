@@ -1,10 +1,9 @@
--- Removes the removable ones of the locked messages, with their deliveries, attempts, script
--- outputs, callbacks and notes of replies; returns the numbers of messages, deliveries and
--- attempts.
--- Execute it after `lock_for_removal.sql`, with the rows locked there. A message stays if one of
--- its deliveries is not locked or not settled long enough, or for one of the reasons below;
--- messages that cannot be removed without it stay, too. An hour is added to each expiry: a
--- transaction that began in time may still be under way.
+-- Removes the removable among the locked messages, with their deliveries, attempts, script outputs,
+-- callbacks and notes of replies; returns the numbers of messages, deliveries and attempts. Execute
+-- it after `lock_for_removal.sql`, with the rows locked there. A message stays if a delivery of it
+-- is not locked or not settled long enough, or for one of the reasons below; messages not removable
+-- without it stay, too. An hour is added to each expiry: a transaction begun in time may still be
+-- under way.
 -- Without partition pruning: see `delivery.database`.
 WITH RECURSIVE members AS MATERIALIZED (
     SELECT id, published_at FROM delivery_message WHERE id = ANY (%(messages)s::bigint[])
@@ -26,17 +25,17 @@ WITH RECURSIVE members AS MATERIALIZED (
         false
     )
     OR EXISTS (
-        -- A publisher that repeats its request gets the first answer.
+        -- A publisher who repeats the request gets the first answer.
         SELECT FROM delivery_idempotencykey WHERE message_id = member.id
     )
     OR EXISTS (
-        -- Its endpoint may answer, or repeat its answer.
+        -- The endpoint may answer, or repeat an answer.
         SELECT FROM delivery_callback
         WHERE message_id = member.id AND expires_at > now() - interval '1 hour'
     )
     OR EXISTS (
-        -- A RUNNING replay is going to deliver it. A replay that nobody has started may wait for
-        -- ever: it will find the message in the archive.
+        -- A RUNNING replay is going to deliver it. A replay nobody has started may wait for ever:
+        -- it will find the message in the archive.
         SELECT
         FROM delivery_replayitem item
         JOIN delivery_replay replay ON replay.id = item.replay_id
@@ -53,14 +52,14 @@ WITH RECURSIVE members AS MATERIALIZED (
                     > now() - interval '1 hour'
                         - make_interval(secs => subscription.dedup_window_seconds)
             )
-            -- A person ended a settlement of it that is not archived yet.
+            -- A person ended a settlement of it, not yet archived.
             OR EXISTS (
                 SELECT
                 FROM delivery_earliersettlement
                 WHERE delivery_id = delivery.id AND NOT is_amended
                     AND settled_at >= %(archived_until)s::timestamptz
             )
-            -- Its failure is still to be published.
+            -- The failure is still to be published.
             OR EXISTS (SELECT FROM delivery_failurenotice WHERE delivery_id = delivery.id)
             -- It is the reason why a lane is stopped.
             OR EXISTS (

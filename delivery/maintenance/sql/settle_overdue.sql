@@ -1,6 +1,5 @@
--- Settles open deliveries that are overdue, and returns the lane that each one had stopped. Execute
--- it with the rows locked.
--- An unfinished fetch becomes an attempt. Each delivery leaves a notice for
+-- Settles overdue open deliveries, and returns the lane stopped by each. Execute it with the rows
+-- locked. An unfinished fetch becomes an attempt. Each delivery leaves a notice for
 -- `Inturn.Delivery.Failed`, except those of `Inturn.Delivery.Failed` messages.
 -- Without partition pruning: see `delivery.database`.
 WITH gone AS (

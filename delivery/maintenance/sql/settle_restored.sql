@@ -1,7 +1,7 @@
 -- Makes the open deliveries of a restored database IN_DOUBT and returns their number; see
--- `config/backup/README.md`. A sender may have sent one in a lane since, which is an attempt
--- without outcome. A client that had fetched one from a mailbox loses it. VOLATILE deliveries are
--- left to expiry: under another start of the server they are not sent.
+-- `config/backup/README.md`. A sender may have sent a delivery of a lane since: an attempt without
+-- outcome. A client loses a delivery fetched from a mailbox. VOLATILE deliveries are left to
+-- expiry: under another start of the server they are not sent.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
     WHERE server_started_at IS NULL

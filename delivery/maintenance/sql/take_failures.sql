@@ -1,12 +1,10 @@
 -- Takes the oldest failure notices, either those due or those of some deliveries, and returns the
--- data to publish for each.
--- The notices are deleted by the transaction that publishes them, and remain if it does not commit.
--- A transaction that takes a notice just taken by another waits, and does not get it; all take them
--- in the same order.
--- `is_of_group` is true if the event type reports a group once and this is not the failure to
--- report: a sibling is still open or was delivered, or has a younger notice. Dropping a notice for
--- an open sibling loses nothing: the sibling leaves its own. An IN_DOUBT delivery waits for a
--- person, and is always reported.
+-- data to publish for each. The notices are deleted by the publishing transaction, and remain if it
+-- does not commit. A transaction waits for a notice just taken by another, and does not get it; all
+-- take them in the same order. `is_of_group` is true if the event type reports a group once and
+-- this is not the failure to report: a sibling is still open or was delivered, or has a younger
+-- notice. Dropping a notice for an open sibling loses nothing: the sibling leaves another. An
+-- IN_DOUBT delivery waits for a person, and is always reported.
 -- Without partition pruning: see `delivery.database`.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
