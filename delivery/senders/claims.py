@@ -65,9 +65,9 @@ class Claims:
 
     async def update_members(self, *, busy_percent: int = 0) -> None:
         """Find the senders at work, claim this sender's shards, and leave the others."""
-        settler = self._context.settler
+        session = self._context.session
         sharing = self.sharing
-        own, others = await settler.members(busy_percent=busy_percent, sharing=sharing.sharing)
+        own, others = await session.members(busy_percent=busy_percent, sharing=sharing.sharing)
         sharing.update_members(own, others, now=time.monotonic())
         if (shared := (sharing.slots, own.slot)) != self._shared:
             self._shared = shared
@@ -75,9 +75,9 @@ class Claims:
         self._end_lost_lanes()
         if self._is_closed:
             return
-        await self._leave(set(settler.claimed.shards) - self._wanted)
-        if time.monotonic() >= settler.claimed.may_claim_at:
-            await self._claim(self._wanted.difference(settler.claimed.shards))
+        await self._leave(set(session.claimed.shards) - self._wanted)
+        if time.monotonic() >= session.claimed.may_claim_at:
+            await self._claim(self._wanted.difference(session.claimed.shards))
 
     async def serve(self, lane_ids: Iterable[int]) -> None:
         """Begin to serve those of these lanes that are ours and have no task yet."""
@@ -85,7 +85,7 @@ class Claims:
         wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)]
         if not wanted:
             return
-        epochs = {id: self._context.settler.claimed.epoch_of(id) for id in wanted}
+        epochs = {id: self._context.session.claimed.epoch_of(id) for id in wanted}
         # Keeps concurrent calls from beginning the same lanes.
         self._beginning.update(wanted)
         try:
@@ -96,7 +96,7 @@ class Claims:
         for row in rows:
             # The row is valid only while the shard is ours in the epoch in which it was read.
             epoch = epochs[row["id"]]
-            if self._is_wanted(row["id"]) and epoch == self._context.settler.claimed.epoch_of(
+            if self._is_wanted(row["id"]) and epoch == self._context.session.claimed.epoch_of(
                 row["id"]
             ):
                 assert epoch is not None
@@ -130,7 +130,7 @@ class Claims:
 
     async def _claim(self, shards: Collection[int]) -> None:
         if shards:
-            self._unfinished |= await self._context.settler.claim(list(shards))
+            self._unfinished |= await self._context.session.claim(list(shards))
 
     async def _leave(self, shards: Collection[int]) -> None:
         lanes = self._lanes_by_shard()
@@ -151,7 +151,7 @@ class Claims:
         if left := [shard for shard in self._leaving if shard not in served]:
             # They count as being left until they are released: none of their lanes may begin
             # meanwhile.
-            await self._context.settler.release(left)
+            await self._context.session.release(left)
             for shard in left:
                 del self._leaving[shard]
                 self._stay_until.pop(shard, None)
@@ -174,7 +174,7 @@ class Claims:
 
     def _are_hanging(self, lanes: Iterable[SenderLane], *, since: float) -> bool:
         """True if a lane has waited for an answer or a locked row since before `since`."""
-        locked = self._context.settler.locked_lanes
+        locked = self._context.group_commit.locked_lanes
         return any(lane.id in locked or lane.in_flight.is_hanging(since=since) for lane in lanes)
 
     def _end_lost_lanes(self) -> None:
@@ -183,7 +183,7 @@ class Claims:
         Otherwise they would end only at their next commit.
         """
         for lane in self._context.lanes.values():
-            if not self._context.settler.claimed.is_serving(lane.id):
+            if not self._context.session.claimed.is_serving(lane.id):
                 lane.end_after_attempts()
 
     def _lanes_by_shard(self) -> Mapping[int, list[SenderLane]]:
@@ -197,7 +197,7 @@ class Claims:
     ) -> None:
         lane = SenderLane(row)
         self._context.lanes[lane.id] = lane
-        self._context.settler.claimed.begin(lane.id, epoch=epoch)
+        self._context.session.claimed.begin(lane.id, epoch=epoch)
         unfinished: list[Settlement | Run] = [*settlements, _no_run(row)] if row["run_ids"] else []
         lane.serve_in(self._tasks.create_task(self._serve(lane, unfinished)))
 
@@ -205,7 +205,7 @@ class Claims:
         try:
             if unfinished:
                 # Send nothing before the deliveries in doubt are settled.
-                await self._context.settler.commit(lane.id, *unfinished)
+                await self._context.group_commit.commit(lane.id, *unfinished)
             await serve_lane(lane, self._context)
         except LaneLostError:
             log.warning("lane lost", extra={"lane": lane.id})
@@ -213,7 +213,7 @@ class Claims:
             # A fault of ours in one lane must not end the others; the lane is begun again.
             log.exception("lane failed", extra={"lane": lane.id})
         finally:
-            self._context.settler.claimed.end(lane.id)
+            self._context.session.claimed.end(lane.id)
             del self._context.lanes[lane.id]
             if lane.notified.is_set():
                 # The notification came while the lane was being given back, when no task read it.
@@ -246,7 +246,7 @@ class Claims:
     def _is_wanted(self, lane_id: int) -> bool:
         is_known = lane_id in self._context.lanes or lane_id in self._beginning
         shard = shard_of(lane_id)
-        is_ours = shard in self._context.settler.claimed.shards and shard not in self._leaving
+        is_ours = shard in self._context.session.claimed.shards and shard not in self._leaving
         return is_ours and not is_known and not self._is_closed
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from delivery.outcome import Outcome
 from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.entries import Entry, Settlement
 from delivery.senders.http.client import HttpClient
 from delivery.senders.http.exchange import NotBegunError
@@ -28,10 +28,11 @@ MIN_ROWS = 8
 
 
 class SenderContext:
-    """One for each sender; `lanes` are the lanes that the sender serves now."""
+    """The state of one sender; `lanes` are the lanes that the sender serves now."""
 
-    def __init__(self, *, settler: Settler, reader: Reader, client: HttpClient) -> None:
-        self.settler = settler
+    def __init__(self, *, group_commit: GroupCommit, reader: Reader, client: HttpClient) -> None:
+        self.group_commit = group_commit
+        self.session = group_commit.session
         self.reader = reader
         self.client = client
         self.endpoints: dict[int, Endpoint] = {}
@@ -52,14 +53,14 @@ class SenderContext:
         """
         endpoint = self.endpoints[parcel.subscription_id]
         while True:
-            if not self.settler.claimed.may_send(lane_id):
-                await self.settler.claimed.wait_until_it_may_send(lane_id)
+            if not self.session.claimed.may_send(lane_id):
+                await self.session.claimed.wait_until_it_may_send(lane_id)
             try:
                 return await self.client.send(
                     parcel,
                     endpoint,
                     request=request,
-                    may_begin=partial(self.settler.claimed.may_send, lane_id),
+                    may_begin=partial(self.session.claimed.may_send, lane_id),
                 )
             except NotBegunError:
                 continue
@@ -67,7 +68,7 @@ class SenderContext:
     async def commit(self, lane: SenderLane, *entries: Entry, is_urgent: bool = True) -> None:
         """Return when the entries are on disk, if there are any."""
         if entries:
-            await self.settler.commit(lane.id, *entries, is_urgent=is_urgent)
+            await self.group_commit.commit(lane.id, *entries, is_urgent=is_urgent)
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that will be sent soon."""
@@ -169,7 +170,7 @@ class SenderContext:
         """
         if parcel.deadline is not None and seconds_since_boot() >= parcel.deadline:
             return True
-        return parcel.is_volatile and parcel.server_started_at != self.settler.server_started_at
+        return parcel.is_volatile and parcel.server_started_at != self.session.server_started_at
 
     def rows_of_a_lane(self) -> int:
         """Return how many deliveries a lane may hold, so that every lane gets a share."""

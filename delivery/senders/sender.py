@@ -20,11 +20,12 @@ from delivery.cluster.stop_event import stopping
 from delivery.database.connections import AWAY
 from delivery.senders.changes import Changes
 from delivery.senders.claims import Claims
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.reader import MAX_REQUESTS, Reader
+from delivery.senders.shards.session import SenderSession
 from delivery.tracing.traces import flush_traces
 from subscriptions.values.built_in_receivers import built_in_receivers
 
@@ -50,37 +51,47 @@ KILL_CHECK_SECONDS = 1.0
 
 
 class Sender:
-    """One sender, from `run` until `must_stop` returns True.
+    """A sender, from `run` or `serve` until `must_stop` returns True.
 
     The senders of a machine are numbered from 0: see `delivery.senders.shards.sharing.slots_for`.
+    `context` is None until the sender is connected; `poll_due_at` is of the monotonic clock.
     """
 
     def __init__(self, *, must_stop: Callable[[], bool], number: int = 0) -> None:
         self._must_stop = must_stop
-        self._settler = Settler(number=number)
-        self._reader = Reader(name=f"inturn reader {os.getpid()}")
-        self._changes = Changes(self._reader)
+        self.session = SenderSession(number=number)
+        self.reader = Reader(name=f"inturn reader {os.getpid()}")
+        self.context: SenderContext | None = None
+        self._changes = Changes(self.reader)
         self._busy = Busy()
-        self._poll_due_at = float("-inf")
+        self.poll_due_at = float("-inf")
         # When to look for lanes with work again; the shards of the last look, with their epochs.
         self._work_due_at = float("-inf")
         self._looked_into: frozenset[tuple[int, int]] = frozenset()
 
     async def run(self) -> None:
+        """Serve in a process of its own, which ends if the sender cannot stop in order."""
         raise_file_limit()
         collect_garbage_rarely()
         overdue = asyncio.create_task(self._kill_after_stop_timeout())
         try:
-            await self._connect()
-            async with _http_client() as client:
-                await self._work(
-                    SenderContext(settler=self._settler, reader=self._reader, client=client)
-                )
+            await self.serve()
         finally:
             overdue.cancel()
-            await self._reader.close()
-            await self._settler.close()
             flush_traces()
+
+    async def serve(self) -> None:
+        """Serve lanes, and change no setting of the process."""
+        try:
+            await self._connect()
+            async with _http_client() as client:
+                self.context = SenderContext(
+                    group_commit=GroupCommit(self.session), reader=self.reader, client=client
+                )
+                await self._work(self.context)
+        finally:
+            await self.reader.close()
+            await self.session.close()
 
     async def _kill_after_stop_timeout(self) -> None:
         """End the process when it cannot stop in order, for example without a database.
@@ -97,7 +108,7 @@ class Sender:
         """Connect, however long the database is away or all slots are taken."""
         while not self._must_stop():
             try:
-                if await self._settler.connect():
+                if await self.session.connect():
                     return
             except AWAY as error:
                 log.warning("cannot connect", extra={"error": str(error)})
@@ -105,7 +116,12 @@ class Sender:
 
     async def _work(self, context: SenderContext) -> None:
         listener = NotificationListener(name=f"inturn listener {os.getpid()}")
-        works = (self._settler.run(), self._reader.run(), listener.run())
+        works = (
+            self.session.send_heartbeats(),
+            context.group_commit.run(),
+            self.reader.run(),
+            listener.run(),
+        )
         try:
             # If one of these tasks fails, end the sender, and another begins: without them no lane
             # is served.
@@ -129,7 +145,7 @@ class Sender:
 
     async def _poll(self, context: SenderContext, claims: Claims) -> None:
         """Check for everything of which a notification may have been lost."""
-        self._poll_due_at = time.monotonic() + POLL_SECONDS
+        self.poll_due_at = time.monotonic() + POLL_SECONDS
         await context.successes.write(context.reader)
         await self._apply_changes(context, claims)
         pauses = [
@@ -153,12 +169,12 @@ class Sender:
     @property
     def _has_claimed(self) -> bool:
         """True if shards were claimed since the last look for lanes with work."""
-        return not self._settler.claimed.claims <= self._looked_into
+        return not self.session.claimed.claims <= self._looked_into
 
     async def _look_for_work(self, context: SenderContext, claims: Claims) -> None:
         began = time.monotonic()
-        self._looked_into = self._settler.claimed.claims
-        if shards := list(self._settler.claimed.shards):
+        self._looked_into = self.session.claimed.claims
+        if shards := list(self.session.claimed.shards):
             rows = await context.reader.fetch("lanes_with_work", {"shard": shards})
             taken = time.monotonic() - began
             self._work_due_at = began + min(taken / WORK_SHARE, MOST_WORK_SECONDS)
@@ -171,7 +187,7 @@ class Sender:
             # Before anything is read for the lanes of these shards.
             await self._apply_changes(context, claims)
         await claims.serve_unfinished()
-        if time.monotonic() >= self._poll_due_at or (self._has_claimed and self._may_look):
+        if time.monotonic() >= self.poll_due_at or (self._has_claimed and self._may_look):
             await self._poll(context, claims)
 
     async def _handle_notifications(
@@ -214,10 +230,10 @@ class Sender:
         await claims.serve(lane_ids)
 
     async def _apply_changes(self, context: SenderContext, claims: Claims) -> None:
-        if not (self._settler.claimed.claims or context.lanes):
+        if not (self.session.claimed.claims or context.lanes):
             # A sender at rest needs no connection for reading. Its first look for shards that it
             # claims finds all changes since its last one.
-            await self._reader.close()
+            await self.reader.close()
             return
         changed = await self._changes.read()
         claims.give_back_changed_windows(changed.lanes)

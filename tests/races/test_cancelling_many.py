@@ -7,14 +7,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.models import Attempt, BulkVerb, Delivery, Resubmission, Status
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.support.bulk_jobs import advance_job, start_job
 from delivery.support.resubmit import resubmit_delivery
 from tests.races.test_resubmitting import deliver
 from tests.races.transactions import meet
 from tests.support import factories
 from tests.unit.delivery.senders.entries import settlement
-from tests.unit.delivery.senders.running import serve_lanes, with_settler
+from tests.unit.delivery.senders.running import serve_lanes, with_group_commit
 from tests.unit.delivery.support.test_resubmit import group, now_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,12 +33,12 @@ def work_off() -> None:
 def settle(row: Delivery) -> None:
     """Settle it as the sender of its lane does."""
 
-    async def scenario(settler: Settler) -> None:
+    async def scenario(commits: GroupCommit) -> None:
         lane_id = row.lane_id or 0
-        await serve_lanes(settler, [lane_id])
-        await settler.commit(lane_id, settlement(row))
+        await serve_lanes(commits, [lane_id])
+        await commits.commit(lane_id, settlement(row))
 
-    with_settler(scenario)
+    with_group_commit(scenario)
 
 
 def test_a_delivery_being_settled_by_a_sender_stays_settled() -> None:

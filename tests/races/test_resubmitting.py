@@ -6,7 +6,7 @@ import pytest
 
 from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Message, Status
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.entries import Redundant
 from delivery.support.resolve import NotResolvedError, cancel_delivery, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
@@ -14,7 +14,7 @@ from tests.races.transactions import meet
 from tests.support import factories
 from tests.unit.delivery.maintenance.test_failures import failed
 from tests.unit.delivery.senders.entries import settlement
-from tests.unit.delivery.senders.running import serve_lanes, with_settler
+from tests.unit.delivery.senders.running import serve_lanes, with_group_commit
 from tests.unit.delivery.support.test_resubmit import group, now_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,15 +27,15 @@ def kinds() -> list[str]:
 def deliver(row: Delivery) -> None:
     """Settle it as the sender of its queue lane does, with its siblings."""
 
-    async def scenario(settler: Settler) -> None:
+    async def scenario(commits: GroupCommit) -> None:
         lane_id = row.lane_id or 0
-        await serve_lanes(settler, [lane_id])
+        await serve_lanes(commits, [lane_id])
         siblings = Redundant(
             lane_id=lane_id, message_id=row.message_id, queue_group=0, delivery_id=row.pk
         )
-        await settler.commit(lane_id, settlement(row), siblings)
+        await commits.commit(lane_id, settlement(row), siblings)
 
-    with_settler(scenario)
+    with_group_commit(scenario)
 
 
 def test_of_two_people_one_resubmits_a_delivery() -> None:

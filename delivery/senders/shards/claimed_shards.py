@@ -10,7 +10,7 @@ from psycopg.errors import ReadOnlySqlTransaction
 
 from delivery.database.connections import AWAY, may_write
 from delivery.models.shard import shard_of
-from delivery.senders.shards.session import Session
+from delivery.senders.shards.connection import SenderConnection
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +27,10 @@ class LaneLostError(Exception):
 
 
 class ClaimedShards:
-    """The shards locked by one session. Await its coroutines one at a time: see `Settler`."""
+    """The shards locked on one connection. Await its coroutines one at a time: `SenderSession`."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: SenderConnection) -> None:
+        self._connection = connection
         self._epochs: dict[int, int] = {}
         # The lanes that are served under these epochs.
         self._lanes: set[int] = set()
@@ -70,9 +70,9 @@ class ClaimedShards:
     def may_send(self, lane_id: int) -> bool:
         """True if an attempt of the lane may begin at this moment.
 
-        See `delivery.senders.shards.session`.
+        See `delivery.senders.shards.connection`.
         """
-        return lane_id in self._lanes and self._session.is_leased and not self._is_reconnecting
+        return lane_id in self._lanes and self._connection.is_leased and not self._is_reconnecting
 
     async def wait_until_it_may_send(self, lane_id: int) -> None:
         """Wait until the server has answered; raise LaneLostError if the lane is lost by then."""
@@ -83,11 +83,11 @@ class ClaimedShards:
 
     async def claim(self, shards: Sequence[int]) -> set[int]:
         """Claim those of these shards that nobody holds, and return them."""
-        locked = await self._session.lock(shards)
+        locked = await self._connection.lock(shards)
         try:
-            claimed = await self._session.claim(locked)
+            claimed = await self._connection.claim(locked)
         except psycopg.Error:
-            await self._session.release(locked)
+            await self._connection.release(locked)
             raise
         self._epochs |= claimed
         return set(claimed)
@@ -96,15 +96,15 @@ class ClaimedShards:
         """Give shards back; a lane of theirs that is still served is lost."""
         held = [shard for shard in shards if self._epochs.pop(shard, None) is not None]
         self._drop_lost_lanes()
-        await self._session.release(held)
+        await self._connection.release(held)
 
     async def reconnect(self) -> None:
         """Connect again and take the shards back, however long the database is away."""
         self._is_reconnecting = True
         while True:
             try:
-                if await self._session.take_slot():
-                    await self._reclaim(await self._session.lock(list(self._epochs)))
+                if await self._connection.take_slot():
+                    await self._reclaim(await self._connection.lock(list(self._epochs)))
                     return
             except AWAY as error:
                 log.debug("cannot connect", extra={"error": str(error)})
@@ -115,7 +115,7 @@ class ClaimedShards:
         claimed = await self._claim_back(locked)
         kept = {shard: epoch for shard, epoch in claimed.items() if self._epochs[shard] == epoch}
         # They are claimed again, as from any other sender.
-        await self._session.release([shard for shard in claimed if shard not in kept])
+        await self._connection.release([shard for shard in claimed if shard not in kept])
         self.may_claim_at = time.monotonic() + GRACE_SECONDS
         log.info(
             "connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)}
@@ -135,7 +135,7 @@ class ClaimedShards:
         """
         while True:
             try:
-                return await self._session.claim(locked)
+                return await self._connection.claim(locked)
             except ReadOnlySqlTransaction:
                 if await may_write():
                     raise

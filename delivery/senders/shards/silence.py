@@ -9,8 +9,8 @@ second or more often.
 from collections.abc import Collection
 from datetime import datetime
 
-# More than the lease of `delivery.senders.shards.session`: the frozen sender begins no attempt when
-# it wakes up.
+# More than the lease of `delivery.senders.shards.connection`: the frozen sender begins no attempt
+# when it wakes up.
 FROZEN_SECONDS = 6.0
 # A sender that has not looked for so long was frozen itself, and cannot judge the others.
 GAP_SECONDS = 2.0

@@ -10,12 +10,14 @@ from django.db import connection
 
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
 from delivery.senders.reader import Reader
+from delivery.senders.sender import Sender
+from delivery.senders.shards.session import SenderSession
 
-Scenario = Callable[[Settler], Coroutine[Any, Any, None]]
+Scenario = Callable[[GroupCommit], Coroutine[Any, Any, None]]
 
 
 async def elsewhere(act: Callable[..., Any], *args: Any) -> Any:
@@ -30,17 +32,18 @@ async def elsewhere(act: Callable[..., Any], *args: Any) -> Any:
     return await asyncio.to_thread(acting)
 
 
-async def serve_lanes(settler: Settler, lane_ids: Sequence[int]) -> None:
-    """Claim these lanes for the settler, as a sender does that begins to serve them."""
-    await settler.claim(list({shard_of(lane_id) for lane_id in lane_ids}))
+async def serve_lanes(commits: GroupCommit, lane_ids: Sequence[int]) -> None:
+    """Claim these lanes on the session, as a sender does that begins to serve them."""
+    session = commits.session
+    await session.claim(list({shard_of(lane_id) for lane_id in lane_ids}))
     for lane_id in lane_ids:
-        epoch = settler.claimed.epoch_of(lane_id)
+        epoch = session.claimed.epoch_of(lane_id)
         assert epoch is not None
-        settler.claimed.begin(lane_id, epoch=epoch)
+        session.claimed.begin(lane_id, epoch=epoch)
 
 
 def end_sessions() -> None:
-    """End the sessions of all senders' settlers."""
+    """End the sessions of all senders."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -49,19 +52,34 @@ def end_sessions() -> None:
 
 
 @asynccontextmanager
-async def settler_at_work() -> AsyncIterator[Settler]:
-    """Yield a settler that is connected and committing."""
-    settler = Settler()
-    assert await settler.connect()
+async def group_commit_at_work() -> AsyncIterator[GroupCommit]:
+    """Yield the group commit of a sender that is connected."""
+    session = SenderSession()
+    assert await session.connect()
     # Its connection has its name by then.
-    await settler.members()
-    committing = asyncio.create_task(settler.run())
+    await session.members()
+    commits = GroupCommit(session)
+    works = [asyncio.create_task(work) for work in (session.send_heartbeats(), commits.run())]
     try:
-        yield settler
+        yield commits
     finally:
-        committing.cancel()
-        await asyncio.gather(committing, return_exceptions=True)
-        await settler.close()
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+        await session.close()
+
+
+@asynccontextmanager
+async def sender_at_work() -> AsyncIterator[tuple[Sender, SenderContext]]:
+    """Yield the second sender of this machine while it serves, and stop it in order."""
+    stopping = asyncio.Event()
+    sender = Sender(must_stop=stopping.is_set, number=1)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(sender.serve())
+        while sender.context is None:
+            await asyncio.sleep(0)
+        yield sender, sender.context
+        stopping.set()
 
 
 @asynccontextmanager
@@ -73,11 +91,11 @@ async def claims_at_work(
     answering = asyncio.create_task(reader.run())
     try:
         async with (
-            settler_at_work() as settler,
+            group_commit_at_work() as commits,
             HttpClient(allowed_networks=networks) as client,
             asyncio.TaskGroup() as tasks,
         ):
-            context = SenderContext(settler=settler, reader=reader, client=client)
+            context = SenderContext(group_commit=commits, reader=reader, client=client)
             claims = Claims(context, tasks)
             await claims.update_members()
             yield claims, context
@@ -88,12 +106,12 @@ async def claims_at_work(
         await reader.close()
 
 
-def with_settler(scenario: Scenario) -> None:
-    """Run the scenario with a running settler."""
+def with_group_commit(scenario: Scenario) -> None:
+    """Run the scenario with a running group commit."""
 
     async def run() -> None:
-        async with settler_at_work() as settler:
-            await scenario(settler)
+        async with group_commit_at_work() as commits:
+            await scenario(commits)
 
     asyncio.run(run())
 

@@ -46,8 +46,8 @@ def test_a_delivery_cancelled_after_it_was_read_is_not_sent(
             other.execute("SELECT FROM delivery_lane WHERE id = %s FOR NO KEY UPDATE", [lane_id])
             await claims.serve([lane_id])
             async with asyncio.timeout(SECONDS):
-                while not context.settler.locked_lanes:
-                    await context.settler.members()
+                while not context.group_commit.locked_lanes:
+                    await context.session.members()
             await elsewhere(lambda: transitions.cancel_deliveries(cancelled, actor="ann"))
             # As when it is notified of the commit.
             context.lanes[lane_id].nudge()

@@ -9,8 +9,8 @@ from delivery.models import Lane
 from delivery.models.lane import SHARD_LOCKS
 from delivery.models.shard import SHARDS, shard_of
 from delivery.senders.claims import Claims
-from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
+from delivery.senders.shards.session import SenderSession
 from delivery.senders.shards.sharing import owner_of, shards_of
 from tests.support import factories
 from tests.system.operation.installation import eventually
@@ -40,7 +40,7 @@ def lane() -> Lane:
 
 def test_a_sender_that_is_alone_has_all_shards() -> None:
     async def scenario(claims: Claims, context: SenderContext) -> None:
-        assert set(context.settler.claimed.shards) == set(range(SHARDS))
+        assert set(context.session.claimed.shards) == set(range(SHARDS))
         assert await elsewhere(locked_shards) == SHARDS
 
     with_claims(scenario)
@@ -69,13 +69,13 @@ def test_a_lane_that_is_read_while_claims_close_is_not_begun(lane: Lane) -> None
 
 def test_a_sender_that_lost_the_database_lets_others_claim_first(lane: Lane) -> None:
     async def scenario(claims: Claims, context: SenderContext) -> None:
-        await context.settler.release(list(context.settler.claimed.shards))
-        context.settler.claimed.may_claim_at = float("inf")
+        await context.session.release(list(context.session.claimed.shards))
+        context.session.claimed.may_claim_at = float("inf")
         await claims.update_members()
-        assert not list(context.settler.claimed.shards)
-        context.settler.claimed.may_claim_at = 0.0
+        assert not list(context.session.claimed.shards)
+        context.session.claimed.may_claim_at = 0.0
         await claims.update_members()
-        assert set(context.settler.claimed.shards) == set(range(SHARDS))
+        assert set(context.session.claimed.shards) == set(range(SHARDS))
 
     with_claims(scenario)
 
@@ -89,9 +89,9 @@ def others() -> Lane:
     return found
 
 
-async def share(claims: Claims) -> Settler:
+async def share(claims: Claims) -> SenderSession:
     """Start another sender, with which the work is shared."""
-    other = Settler()
+    other = SenderSession()
     assert await other.connect()
     await other.members()
     claims.sharing.sharing = 2
@@ -112,7 +112,7 @@ def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_
         await claims.release_left()
         await claims.serve([others.pk])
         assert not context.lanes
-        assert set(context.settler.claimed.shards) == shards_of(0, {0, 1})
+        assert set(context.session.claimed.shards) == shards_of(0, {0, 1})
         assert await other.claim(list(range(SHARDS))) == shards_of(1, {0, 1})
         await other.close()
 
@@ -129,13 +129,13 @@ def test_no_lane_of_a_shard_begins_while_that_waits_to_be_released(others: Lane)
         async with asyncio.timeout(SECONDS):
             await task
         # As by a slow commit.
-        async with context.settler._lock:
+        async with context.session.turn:
             releasing = asyncio.create_task(claims.release_left())
             await asyncio.sleep(0)
             await claims.serve([others.pk])
             assert not context.lanes
         await releasing
-        assert shard_of(others.pk) not in context.settler.claimed.shards
+        assert shard_of(others.pk) not in context.session.claimed.shards
         await other.close()
 
     with_claims(scenario)
@@ -150,7 +150,7 @@ def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane
         other = await share(claims)
         await claims.update_members()
         assert not hanging.is_yielding
-        assert set(context.settler.claimed.shards) == shards_of(0, {0, 1}) | {shard_of(others.pk)}
+        assert set(context.session.claimed.shards) == shards_of(0, {0, 1}) | {shard_of(others.pk)}
         await other.close()
 
     with_claims(scenario)
@@ -161,7 +161,7 @@ def test_lanes_of_a_shard_that_was_lost_end(lane: Lane) -> None:
         await claims.serve([lane.pk])
         task = context.lanes[lane.pk].task
         assert task is not None
-        other = Settler()
+        other = SenderSession()
         assert await other.connect()
         await elsewhere(end_sessions)
         async with asyncio.timeout(SECONDS):

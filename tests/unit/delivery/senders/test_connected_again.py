@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from delivery.models.shard import SHARDS
-from delivery.senders.shards.session import Session
+from delivery.senders.shards.connection import SenderConnection
 from tests.system.faults.firewall import Firewall
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,7 +25,7 @@ def firewall(monkeypatch: pytest.MonkeyPatch) -> Iterator[Firewall]:
         yield firewall
 
 
-async def lock_all(session: Session) -> int | None:
+async def lock_all(session: SenderConnection) -> int | None:
     """Take a slot and all shards, and return the slot."""
     assert await session.take_slot()
     assert await session.lock(ALL) == ALL
@@ -34,7 +34,7 @@ async def lock_all(session: Session) -> int | None:
 
 def test_the_previous_session_is_ended(firewall: Firewall) -> None:
     async def scenario() -> None:
-        session = Session()
+        session = SenderConnection()
         slot = await lock_all(session)
         await session.members(busy_percent=0, sharing=1)
         assert firewall.reset_all()

@@ -15,7 +15,7 @@ from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeCl
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
 from delivery.senders.commits.commit_statements import commit_statements
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import EndpointChange, Entry, LaneChange
 from delivery.support import unblock
@@ -24,7 +24,12 @@ from tests.support import factories
 from tests.support.receivers import OK, Close, Hold, Receiver
 from tests.support.surroundings import NETWORKS
 from tests.unit.delivery.senders.entries import run_of, settlement
-from tests.unit.delivery.senders.running import elsewhere, serve_lanes, with_claims, with_settler
+from tests.unit.delivery.senders.running import (
+    elsewhere,
+    serve_lanes,
+    with_claims,
+    with_group_commit,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,12 +46,12 @@ def rows() -> list[Row]:
 def commit(*groups: tuple[int, Sequence[Entry]]) -> None:
     """Commit entries of these lanes one after another."""
 
-    async def scenario(settler: Settler) -> None:
-        await serve_lanes(settler, list({lane_id for lane_id, _ in groups}))
+    async def scenario(commits: GroupCommit) -> None:
+        await serve_lanes(commits, list({lane_id for lane_id, _ in groups}))
         for lane_id, entries in groups:
-            await settler.commit(lane_id, *entries)
+            await commits.commit(lane_id, *entries)
 
-    with_settler(scenario)
+    with_group_commit(scenario)
 
 
 def queue_lane(number: int = 0) -> int:

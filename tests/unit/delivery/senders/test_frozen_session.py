@@ -10,7 +10,7 @@ from django.db import connection
 
 from delivery.models import Shard
 from delivery.models.lane import SHARD_LOCKS
-from delivery.senders.shards.session import Session, Statement
+from delivery.senders.shards.connection import SenderConnection, Statement
 from tests.system.operation.installation import eventually
 from tests.unit.delivery.senders.running import elsewhere
 
@@ -36,7 +36,7 @@ def is_locked() -> bool:
 
 async def look_until_unlocked() -> None:
     """Look for frozen senders, as another sender does."""
-    other = Session()
+    other = SenderConnection()
     assert await other.take_slot()
     while await elsewhere(is_locked):
         await other.members(busy_percent=0, sharing=1)
@@ -84,7 +84,7 @@ def test_a_frozen_sender_loses_its_locks_and_its_uncommitted_work(
     epoch = Shard.objects.get(pk=SHARD).epoch
 
     async def scenario() -> None:
-        session = Session()
+        session = SenderConnection()
         assert await session.take_slot()
         await session.members(busy_percent=0, sharing=1)
         assert await session.lock([SHARD]) == [SHARD]

@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from delivery.models import Delivery, Status
-from delivery.senders import sender
 from delivery.senders.context import SenderContext
-from delivery.senders.sender import Sender
 from subscriptions.models import Processing, Subscription
 from tests.support import factories
 from tests.support.receivers import Hold, Receiver, ReceiverEndpoint
 from tests.unit.delivery.api.client import Caller, caller
-from tests.unit.delivery.senders.running import elsewhere
+from tests.unit.delivery.senders.running import elsewhere, sender_at_work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,18 +81,6 @@ def release(manager: Caller, path: str) -> None:
 
 
 async def served(scenario: Callable[[SenderContext], Awaitable[None]]) -> None:
-    """Run the scenario beside a sender, and stop that in order."""
-    stopping = asyncio.Event()
-    running = Sender(must_stop=stopping.is_set, number=1)
-    await running._connect()
-    try:
-        async with sender._http_client() as client:
-            context = SenderContext(settler=running._settler, reader=running._reader, client=client)
-            serving = asyncio.create_task(running._work(context))
-            async with asyncio.timeout(SECONDS):
-                await scenario(context)
-            stopping.set()
-            await serving
-    finally:
-        await running._reader.close()
-        await running._settler.close()
+    """Run the scenario beside a sender."""
+    async with sender_at_work() as (_, context), asyncio.timeout(SECONDS):
+        await scenario(context)

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
 from delivery.senders.parcel import Endpoint
 from delivery.senders.reader import Reader
+from delivery.senders.shards.session import SenderSession
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,7 +86,9 @@ def with_context(
         reader = WatchedReader()
         try:
             async with asyncio.timeout(SECONDS), HttpClient(allowed_networks=()) as client:
-                context = SenderContext(settler=Settler(), reader=reader, client=client)
+                context = SenderContext(
+                    group_commit=GroupCommit(SenderSession()), reader=reader, client=client
+                )
                 await scenario(context, reader)
         finally:
             await reader.close()

@@ -99,11 +99,11 @@ def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
                     await look(second, lane_ids)
                     await asyncio.sleep(0.02)
                 assert (
-                    len(set(late.settler.claimed.shards)) + len(set(other.settler.claimed.shards))
+                    len(set(late.session.claimed.shards)) + len(set(other.session.claimed.shards))
                     == SHARDS
                 )
-                assert shard_of(hanging.lane_id) in late.settler.claimed.shards
-                assert list(other.settler.claimed.shards)
+                assert shard_of(hanging.lane_id) in late.session.claimed.shards
+                assert list(other.session.claimed.shards)
                 hold.release()
                 while not await elsewhere(hanging.is_done):
                     await asyncio.sleep(0.02)

@@ -10,11 +10,16 @@ import pytest
 
 from delivery.database.connections import connection_parameters
 from delivery.models import Attempt, Delivery, Lane, LaneState, Status
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.entries import LaneChange
 from tests.support import factories
 from tests.unit.delivery.senders.entries import run_of, settlement
-from tests.unit.delivery.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
+from tests.unit.delivery.senders.running import (
+    elsewhere,
+    end_sessions,
+    serve_lanes,
+    with_group_commit,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,28 +57,28 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
         for row in rows
     }
 
-    async def scenario(settler: Settler) -> None:
-        await serve_lanes(settler, [lane_of(row) for row in rows])
+    async def scenario(commits: GroupCommit) -> None:
+        await serve_lanes(commits, [lane_of(row) for row in rows])
         with locked(table, wants.pk if table == "delivery_delivery" else lane_of(wants)):
             first = await started(
-                settler.commit(lane_of(wants), settlement(wants), flows[wants.pk])
+                commits.commit(lane_of(wants), settlement(wants), flows[wants.pk])
             )
             async with asyncio.timeout(SECONDS):
                 await asyncio.gather(
                     *(
-                        settler.commit(lane_of(row), settlement(row), flows[row.pk])
+                        commits.commit(lane_of(row), settlement(row), flows[row.pk])
                         for row in others
                     )
                 )
                 for row in others:
-                    await settler.commit(lane_of(row), run_of(row))
-                await settler.members()
+                    await commits.commit(lane_of(row), run_of(row))
+                await commits.session.members()
             assert not first.done()
-            assert settler.locked_lanes == [lane_of(wants)]
+            assert commits.locked_lanes == [lane_of(wants)]
         await first
-        assert settler.locked_lanes == []
+        assert commits.locked_lanes == []
 
-    with_settler(scenario)
+    with_group_commit(scenario)
     assert {row.status for row in Delivery.objects.all()} == {Status.DELIVERED}
     assert Attempt.objects.count() == len(rows)
 
@@ -86,22 +91,22 @@ def test_an_outcome_submitted_during_the_wait_is_committed_afterwards() -> None:
     lane_id = lane_of(first)
     last = run_of(third)
 
-    async def scenario(settler: Settler) -> None:
-        await serve_lanes(settler, [lane_id])
-        await settler.commit(lane_id, run_of(*rows))
+    async def scenario(commits: GroupCommit) -> None:
+        await serve_lanes(commits, [lane_id])
+        await commits.commit(lane_id, run_of(*rows))
         with locked("delivery_delivery", first.pk):
-            commits = [
-                await started(settler.commit(lane_id, settlement(first), run_of(second, third))),
-                await started(settler.commit(lane_id, settlement(second))),
-                await started(settler.commit(lane_id, last)),
+            handed_in = [
+                await started(commits.commit(lane_id, settlement(first), run_of(second, third))),
+                await started(commits.commit(lane_id, settlement(second))),
+                await started(commits.commit(lane_id, last)),
             ]
             async with asyncio.timeout(SECONDS):
-                while not settler.locked_lanes:
-                    await settler.members()
+                while not commits.locked_lanes:
+                    await commits.session.members()
             assert await elsewhere(_run, lane_id) == [row.pk for row in rows]
-        await asyncio.gather(*commits)
+        await asyncio.gather(*handed_in)
 
-    with_settler(scenario)
+    with_group_commit(scenario)
     assert _run(lane_id) == [third.pk]
     assert set(Attempt.objects.values_list("delivery_id", flat=True)) == {first.pk, second.pk}
 
@@ -109,19 +114,19 @@ def test_an_outcome_submitted_during_the_wait_is_committed_afterwards() -> None:
 def test_a_lane_that_waits_outlives_its_connection() -> None:
     wants, other = factories.delivery(), factories.delivery()
 
-    async def scenario(settler: Settler) -> None:
-        await serve_lanes(settler, [lane_of(wants), lane_of(other)])
-        await settler.commit(lane_of(wants), run_of(wants))
+    async def scenario(commits: GroupCommit) -> None:
+        await serve_lanes(commits, [lane_of(wants), lane_of(other)])
+        await commits.commit(lane_of(wants), run_of(wants))
         with locked("delivery_delivery", wants.pk):
-            first = await started(settler.commit(lane_of(wants), settlement(wants)))
+            first = await started(commits.commit(lane_of(wants), settlement(wants)))
             async with asyncio.timeout(SECONDS):
-                await settler.commit(lane_of(other), run_of(other))
+                await commits.commit(lane_of(other), run_of(other))
                 await elsewhere(end_sessions)
-                await settler.commit(lane_of(other), settlement(other))
+                await commits.commit(lane_of(other), settlement(other))
             assert not first.done()
         await first
 
-    with_settler(scenario)
+    with_group_commit(scenario)
     assert set(Delivery.objects.values_list("status", "attempts")) == {(Status.DELIVERED, 1)}
 
 

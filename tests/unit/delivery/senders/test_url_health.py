@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from delivery.models import Delivery, JournalEntry, JournalKind, OutcomeClass, UrlHealth, UrlState
 from delivery.outcome import class_of
-from delivery.senders.commits.settler import Settler
+from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.entries import Settlement
 from subscriptions.models import Policy, Subscription
 from tests.support import factories
 from tests.unit.delivery.senders.entries import settlement
-from tests.unit.delivery.senders.running import serve_lanes, with_settler
+from tests.unit.delivery.senders.running import serve_lanes, with_group_commit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,12 +38,12 @@ def tried(of: Subscription, *outcomes: OutcomeClass) -> UrlHealth:
     """Commit these outcomes together, each for its own delivery; return the URL's health."""
     rows = [factories.delivery(subscription=of) for _ in outcomes]
 
-    async def scenario(settler: Settler) -> None:
+    async def scenario(commits: GroupCommit) -> None:
         lane_id = rows[0].lane_id or 0
-        await serve_lanes(settler, [lane_id])
-        await settler.commit(lane_id, *entries(rows, outcomes))
+        await serve_lanes(commits, [lane_id])
+        await commits.commit(lane_id, *entries(rows, outcomes))
 
-    with_settler(scenario)
+    with_group_commit(scenario)
     return UrlHealth.objects.get()
 
 
@@ -179,11 +179,11 @@ def test_without_a_breaker_nothing_is_counted() -> None:
     of = factories.subscription(endpoint=URL, policy=Policy.objects.get(name="teamforge"))
     row = factories.delivery(subscription=of)
 
-    async def scenario(settler: Settler) -> None:
-        await serve_lanes(settler, [row.lane_id or 0])
-        await settler.commit(row.lane_id or 0, settlement(row, outcome=FAILED))
+    async def scenario(commits: GroupCommit) -> None:
+        await serve_lanes(commits, [row.lane_id or 0])
+        await commits.commit(row.lane_id or 0, settlement(row, outcome=FAILED))
 
-    with_settler(scenario)
+    with_group_commit(scenario)
     assert not UrlHealth.objects.exists()
 
 
@@ -195,12 +195,12 @@ def answered(of: Subscription, *status_codes: int) -> UrlHealth:
         for row, code in zip(rows, status_codes, strict=True)
     ]
 
-    async def scenario(settler: Settler) -> None:
+    async def scenario(commits: GroupCommit) -> None:
         lane_id = rows[0].lane_id or 0
-        await serve_lanes(settler, [lane_id])
-        await settler.commit(lane_id, *settlements)
+        await serve_lanes(commits, [lane_id])
+        await commits.commit(lane_id, *settlements)
 
-    with_settler(scenario)
+    with_group_commit(scenario)
     return UrlHealth.objects.get()
 
 

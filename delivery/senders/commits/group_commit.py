@@ -1,34 +1,26 @@
-"""Group commit: the one connection on which a sender holds its shards' locks and commits.
+"""Group commit: what the lanes of a sender hand in is committed together.
 
-All lanes of a process hand their entries to one `Settler`. A sender that lost its locks cannot
-commit, because both are on one connection. A request that meets a row lock waits, and delays no
-other lane. See *Group commit* in `senders/README.md`.
+It is committed on the sender's session, whose connection has the locks of the sender's shards: a
+sender that lost its locks cannot commit. A request that meets a row lock waits, and delays no other
+lane. See *Group commit* in `senders/README.md`.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from datetime import datetime
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
 
 import psycopg
-from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
+from psycopg.errors import LockNotAvailable
 
-from delivery.database.connections import AWAY, may_write
+from delivery.database.connections import AWAY
 from delivery.senders.commits.commit_requests import CommitRequest, LockedRequests, fail_requests
 from delivery.senders.commits.commit_statements import commit_statements
 from delivery.senders.entries import Entry
-from delivery.senders.shards.claimed_shards import ClaimedShards, LaneLostError
-from delivery.senders.shards.session import Session
-from delivery.senders.shards.sharing import Member
+from delivery.senders.shards.claimed_shards import LaneLostError
+from delivery.senders.shards.session import SenderSession
 
 log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer")
-
-RETRY_SECONDS = 0.2
-# The interval of the heartbeat: without it the server and other senders treat us as frozen.
-HEARTBEAT_SECONDS = 1.0
 # Requests that met a lock are tried again at this interval.
 LOCKED_SECONDS = 0.5
 # Entries for which nothing else of their lane waits are committed after this time at the latest:
@@ -40,17 +32,18 @@ GATHER_SECONDS = 0.002
 MOST_TOGETHER = 128
 
 
-class Settler:
-    """The group commit of one sender. `run` must be running while anything else is awaited."""
+class GroupCommit:
+    """The group commit of one sender, on its session. `run` must be running during `commit`."""
 
-    def __init__(self, *, number: int = 0) -> None:
-        self._session = Session(number=number)
+    def __init__(self, session: SenderSession) -> None:
+        self.session = session
+        self._claimed = session.claimed
         self._waiting: list[CommitRequest] = []
         self._arrived = asyncio.Event()
-        self._lock = asyncio.Lock()
+        # `get_running_loop` makes a system call each time.
+        self._loop = asyncio.get_running_loop()
         self._were_many = False
         self._locked = LockedRequests()
-        self.claimed = ClaimedShards(self._session)
 
     async def commit(self, lane_id: int, *entries: Entry, is_urgent: bool = True) -> None:
         """Return when the entries are on disk.
@@ -64,11 +57,11 @@ class Settler:
         if not is_urgent:
             self._waiting.append(request)
             self._loop.call_later(GATHER_SECONDS, self._arrived.set)
-        elif self._waiting or self._were_many or self._lock.locked():
+        elif self._waiting or self._were_many or self.session.turn.locked():
             self._waiting.append(request)
             self._arrived.set()
         else:
-            async with self._lock:
+            async with self.session.turn:
                 await self._commit_together(self._locked.join(self._served([request])))
         await request.committed
 
@@ -77,7 +70,6 @@ class Settler:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._commit_arriving())
             tasks.create_task(self._commit_locked())
-            tasks.create_task(self._send_heartbeats())
 
     @property
     def locked_lanes(self) -> Sequence[int]:
@@ -87,7 +79,7 @@ class Settler:
     async def _commit_arriving(self) -> None:
         while True:
             await self._arrived.wait()
-            async with self._lock:
+            async with self.session.turn:
                 self._arrived.clear()
                 if not self._waiting:
                     continue
@@ -112,63 +104,17 @@ class Settler:
             if self._locked.lane_ids:
                 await asyncio.sleep(LOCKED_SECONDS)
 
-    async def _send_heartbeats(self) -> None:
-        """Execute a statement if none was executed for HEARTBEAT_SECONDS."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            if self._session.seconds_silent >= HEARTBEAT_SECONDS:
-                await self._retry(lambda: self._session.fetch("heartbeat", {}))
-
     async def _commit_first_locked(self, lane_id: int) -> bool:
         """Try the lane's first request; False if there is none, or it still meets a lock."""
-        async with self._lock:
+        async with self.session.turn:
             request = self._locked.take(lane_id)
             if request is None:
                 return False
             await self._commit_together(self._served([request]), was_locked=True)
             return request.committed.done()
 
-    async def connect(self) -> bool:
-        """Connect and take a slot; False if all are taken."""
-        # `get_running_loop` makes a system call each time.
-        self._loop = asyncio.get_running_loop()
-        return await self._session.take_slot()
-
-    async def members(
-        self, *, busy_percent: int = 0, sharing: int = 1
-    ) -> tuple[Member, list[Member]]:
-        """Return this sender and the others, and publish its values to them; see `members.sql`."""
-        return await self._retry(
-            lambda: self._session.members(busy_percent=busy_percent, sharing=sharing)
-        )
-
-    async def claim(self, shards: Sequence[int]) -> set[int]:
-        """Claim those of these shards that nobody holds, and return them."""
-        async with self._lock:
-            try:
-                return await self.claimed.claim(shards)
-            except AWAY as error:
-                await self._recover(error)
-                return set()
-
-    async def release(self, shards: Sequence[int]) -> None:
-        """Give shards back; a lane of theirs that is still served is lost."""
-        async with self._lock:
-            try:
-                await self.claimed.release(shards)
-            except AWAY as error:
-                await self._recover(error)
-
-    async def close(self) -> None:
-        """Give everything back: the locks end with the connection."""
-        await self._session.close()
-
-    @property
-    def server_started_at(self) -> datetime | None:
-        return self._session.server_started_at
-
     def _request(self, lane_id: int, entries: tuple[Entry, ...]) -> CommitRequest:
-        if not self.claimed.is_serving(lane_id):
+        if not self._claimed.is_serving(lane_id):
             raise LaneLostError
         return CommitRequest(lane_id, entries, self._loop.create_future())
 
@@ -184,7 +130,7 @@ class Settler:
                 [entry for request in requests for entry in request.entries]
             )
             try:
-                await self._session.execute(statements, briefly=was_locked)
+                await self.session.execute(statements, briefly=was_locked)
             except LockNotAvailable:
                 if not was_locked:
                     log.warning(
@@ -194,7 +140,7 @@ class Settler:
                 self._locked.put_back(requests)
                 return
             except AWAY as error:
-                await self._recover(error)
+                await self.session.recover(error)
                 requests = self._served(requests)
             except psycopg.Error as error:
                 # An entry of a request cannot be stored: no caller may go on as if it were.
@@ -203,22 +149,6 @@ class Settler:
             else:
                 _finish(requests)
                 return
-
-    async def _recover(self, error: Exception) -> None:
-        """Make another try possible.
-
-        The connection failed, or the error may pass (a deadlock, a full disk). While the database
-        takes no changes nothing is sent either, because no run can be recorded. The locks are kept,
-        and the entries under way are committed by this session as soon as it may write, or by a new
-        session if only that may.
-        """
-        log.warning("the database does not answer as it should", extra={"error": str(error)})
-        if isinstance(error, ReadOnlySqlTransaction) and await may_write():
-            await self._session.close_open_session()
-        if self._session.is_broken:
-            await self.claimed.reconnect()
-        else:
-            await asyncio.sleep(RETRY_SECONDS)
 
     async def _commit_singly(self, requests: list[CommitRequest], error: psycopg.Error) -> None:
         """Commit one request at a time.
@@ -232,22 +162,12 @@ class Settler:
         log.error("not committed", exc_info=error, extra={"lane": requests[0].lane_id})
         fail_requests(requests, error)
 
-    async def _retry(self, query: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
-        """Query the database; repeat it after a lost connection is back."""
-        while True:
-            async with self._lock:
-                try:
-                    return await query()
-                except AWAY as error:
-                    # The locks were lost with the connection; take them back before anything else.
-                    await self._recover(error)
-
     def _served(self, requests: Iterable[CommitRequest]) -> list[CommitRequest]:
         """Fail the requests of lanes that were lost meanwhile, and return the others."""
         served: list[CommitRequest] = []
         lost: list[CommitRequest] = []
         for request in requests:
-            (served if self.claimed.is_serving(request.lane_id) else lost).append(request)
+            (served if self._claimed.is_serving(request.lane_id) else lost).append(request)
         fail_requests(lost, LaneLostError())
         return served
 
