@@ -3,8 +3,8 @@
     choose ─▶ record the attempt ─▶ send ─▶ answer ─▶ commit ─▶ done, or choose the next …
            1                      2       3         4
 
-`README.md` lists the windows in which a sender may die. An ordered lane recorded its run when it
-read the deliveries.
+`README.md` lists the windows in which a sender may die. A lane that records its run ahead did so
+when it read the deliveries.
 """
 
 import asyncio
@@ -79,8 +79,8 @@ class SendingJob:
             await self._set_aside(group, parcel, lambda other: other.subscription_id == held)
             return False
         if endpoint.fault and not parcel.is_volatile:
-            # This is a fault on our side, not an attempt: it never costs the receiver one. A
-            # sibling may still accept the message.
+            # A fault on our side is no attempt, and never costs the receiver an attempt. A sibling
+            # may still accept the message.
             lane.in_flight.remove(parcel)
             self._cut_short(group)
             await context.commit(
@@ -101,9 +101,9 @@ class SendingJob:
     ) -> None:
         """Drop the parcel, and all others in memory that must not be sent for the same reason.
 
-        The run of an ordered lane goes on without them, and pauses after its end as any other. It
-        is recorded without them. Otherwise the successor of a crashed sender would treat one of
-        them as the delivery in doubt.
+        The run of an ordered lane goes on without them, and pauses after its end as any other run.
+        The run is recorded without them: otherwise the successor of a crashed sender could treat a
+        dropped delivery as the delivery in doubt.
         """
         lane, context = self._lane, self._context
         lane.in_flight.remove(parcel)
@@ -115,9 +115,9 @@ class SendingJob:
                 await self._end_run(group.run_result)
 
     async def _send(self, group: Group, parcel: Parcel) -> Outcome | None:
-        """Make one attempt; return None if it must no longer be made once it is recorded.
+        """Make one attempt; return None if it must not be made any more once it is recorded.
 
-        It is then overdue, or a person may have cancelled it.
+        The delivery is then overdue, or a person may have cancelled it.
         """
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]

@@ -2,7 +2,7 @@
 
 A look begins at the oldest transaction that was under way during the previous look. So it misses no
 change, however late that commits and whatever the clocks show. It may find a change twice: the
-version is then the known one.
+version is then known already.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +29,27 @@ class Changed:
 
 
 class Changes:
-    """The looks of one sender. The first look finds nothing, so make it before reading anything."""
+    """The looks of a sender. The first look finds nothing, so make it before reading anything."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, read_connection: ReadConnection) -> None:
+        self._read_connection = read_connection
         self._horizon: int | None = None
         self._at: datetime | None = None
         self._connected = 0
 
     async def read(self) -> Changed:
         since = {"horizon": self._horizon, "at": self._at}
-        rows = await self._reader.fetch("changed_subscriptions", since)
-        lanes = await self._reader.fetch("changed_lanes", {"horizon": self._horizon})
-        rates = {row["id"]: row["catch_up_rate"] for row in await self._reader.fetch("catching_up")}
+        rows = await self._read_connection.fetch("changed_subscriptions", since)
+        lanes = await self._read_connection.fetch("changed_lanes", {"horizon": self._horizon})
+        rates = {
+            row["id"]: row["catch_up_rate"]
+            for row in await self._read_connection.fetch("catching_up")
+        }
         # A new connection may reach another server, or a backup was restored: both number their
         # transactions from a different point.
-        is_another = self._reader.connected != self._connected
+        is_another = self._read_connection.connected != self._connected
         is_all = self._horizon is not None and (is_another or rows[0]["horizon"] < self._horizon)
-        self._connected = self._reader.connected
+        self._connected = self._read_connection.connected
         self._horizon, self._at = rows[0]["horizon"], rows[0]["at"]
         versions = {row["id"]: row["version"] for row in rows if row["id"] is not None}
         return Changed(versions, lanes, is_all=is_all, is_held=rows[0]["is_held"], rates=rates)

@@ -10,7 +10,7 @@ a while. Deliveries that a lane's last sender may have sent without recording an
 before anything else of the lane is sent: that sender died, or lost its shard.
 
 A shard that belongs to another sender is in the leaving state only briefly: its lanes begin no
-attempt, and must not wait for one that takes long. If an attempt does take long, the shard is kept
+attempt, and must not wait for a long attempt. If an attempt does take long, the shard is kept
 and left later. Nothing is delayed meanwhile, because its lanes are served here.
 """
 
@@ -89,7 +89,7 @@ class Claims:
         # Keeps concurrent calls from beginning the same lanes.
         self._beginning.update(wanted)
         try:
-            rows = await self._context.reader.fetch("read_lanes", {"lane": wanted})
+            rows = await self._context.read_connection.fetch("read_lanes", {"lane": wanted})
             settlements = await self._lost([row["id"] for row in rows if row["run_ids"]])
         finally:
             self._beginning.difference_update(wanted)
@@ -109,7 +109,9 @@ class Claims:
         """
         shards, self._unfinished = self._unfinished, set()
         if shards:
-            rows = await self._context.reader.fetch("unfinished_lanes", {"shard": list(shards)})
+            rows = await self._context.read_connection.fetch(
+                "unfinished_lanes", {"shard": list(shards)}
+            )
             await self.serve(row["lane_id"] for row in rows)
 
     def give_back_changed_windows(self, changed: Iterable[Mapping[str, Any]]) -> None:
@@ -224,7 +226,7 @@ class Claims:
         settlements: defaultdict[int, list[Settlement]] = defaultdict(list)
         if not lane_ids:
             return settlements
-        rows = await self._context.reader.fetch("lost", {"lane": lane_ids})
+        rows = await self._context.read_connection.fetch("lost", {"lane": lane_ids})
         await self._context.load(row["subscription_id"] for row in rows)
         now = datetime.now(UTC)
         for row in rows:

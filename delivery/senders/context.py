@@ -15,12 +15,12 @@ from delivery.senders.http.exchange import NotBegunError
 from delivery.senders.http.request import Request, make_request
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.senders.successes import Successes
 from delivery.states import OutcomeClass
 
 # The limit of unsent deliveries in memory, shared by a sender's lanes. Each lane gets MIN_ROWS and
-# one body regardless, so the memory of a process grows with its lanes: 5,000 lanes with bodies of 1
+# a body regardless, so the memory of a process grows with its lanes: 5,000 lanes with bodies of 1
 # MiB hold 5 GB.
 PREFETCH_BYTES = 32 * 1024 * 1024
 PREFETCH_ROWS = 10_000
@@ -30,10 +30,12 @@ MIN_ROWS = 8
 class SenderContext:
     """The state of one sender; `lanes` are the lanes that the sender serves now."""
 
-    def __init__(self, *, group_commit: GroupCommit, reader: Reader, client: HttpClient) -> None:
+    def __init__(
+        self, *, group_commit: GroupCommit, read_connection: ReadConnection, client: HttpClient
+    ) -> None:
         self.group_commit = group_commit
         self.session = group_commit.session
-        self.reader = reader
+        self.read_connection = read_connection
         self.client = client
         self.endpoints: dict[int, Endpoint] = {}
         self.lanes: dict[int, SenderLane] = {}
@@ -101,7 +103,7 @@ class SenderContext:
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
         """Read these subscriptions again; return those that have changed."""
-        endpoints = await self.reader.endpoints(list(subscription_ids))
+        endpoints = await self.read_connection.endpoints(list(subscription_ids))
         changed = [
             endpoint
             for endpoint in endpoints
@@ -111,7 +113,7 @@ class SenderContext:
         return changed
 
     def stale(self, changed: Changed) -> Collection[int]:
-        """Return the subscriptions whose loaded version differs from the changed one."""
+        """Return the loaded subscriptions of which another version is in the database."""
         if changed.is_all:
             return list(self.endpoints)
         known = self.endpoints
@@ -157,7 +159,9 @@ class SenderContext:
         endpoint = self.endpoints[subscription_id]
         if not endpoint.is_active or not endpoint.is_disabled:
             return endpoint.is_active
-        return bool(await self.reader.fetch("claim_probe", {"subscription": subscription_id}))
+        return bool(
+            await self.read_connection.fetch("claim_probe", {"subscription": subscription_id})
+        )
 
     def is_overdue(self, parcel: Parcel) -> bool:
         """True if the parcel must not be sent any more.

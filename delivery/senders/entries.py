@@ -15,11 +15,11 @@ MOST_OUTPUTS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """An outcome with its verdict; `number` is the attempt's, counted from 1.
+    """An outcome with its verdict; `number` is the number of the attempt, from 1.
 
-    `counted_subscription_id` is the subscription whose URL's health the outcome changes, if its
-    policy uses the circuit breaker; `successes_before` are earlier successes there that are not
-    written yet.
+    `counted_subscription_id`: the outcome changes the health of this subscription's URL, because
+    the policy uses the circuit breaker; `successes_before` counts earlier successes there that are
+    not written yet.
     """
 
     lane_id: int
@@ -36,7 +36,7 @@ class Settlement:
 class Run:
     """The deliveries that a lane is about to send, in order, with the attempts of each.
 
-    Concurrent ones are in flight all at once.
+    `is_concurrent`: all of them are in flight at once.
     """
 
     lane_id: int
@@ -47,10 +47,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneChange:
-    """The new state of a lane; it also ends the lane's run unless `ends_run` is false.
+    """The new state of a lane. `ends_run`: the lane's run ends as well.
 
     The next try is in `wait_seconds`, by the database's clock. `stays`: apply the change only if
-    the lane is in that state already, because a person may have changed it.
+    the lane is in this state already, because a person may have changed the state.
     """
 
     lane_id: int
@@ -65,10 +65,10 @@ class LaneChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointChange:
-    """An endpoint is DOWN because of a delivery or, without one, no longer DOWN: it was reached.
+    """An endpoint is DOWN because of a delivery. Without a delivery it was reached: DOWN ends.
 
-    An ordered lane hands in only the end: by its LaneChange the endpoint of the delivery that stops
-    it is DOWN.
+    An ordered lane hands in only the end: its LaneChange makes the endpoint of the delivery that
+    stops the lane DOWN.
     """
 
     lane_id: int

@@ -17,7 +17,7 @@ GAP = "gap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """The content of one or more notifications.
+    """The content of notifications.
 
     The lanes with work, the nudged lanes, whether subscriptions changed, and whether a sender gave
     shards back.
@@ -50,10 +50,7 @@ class NotificationListener:
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     async def next(self, *, seconds: float) -> Notification | None:
-        """Return all notifications since the last call as one.
-
-        None if there is none within that time.
-        """
+        """Return all notifications since the last call together; None if none came in time."""
         try:
             async with asyncio.timeout(seconds):
                 payloads = [await self._payloads.get()]

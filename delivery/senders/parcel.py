@@ -9,15 +9,15 @@ from delivery.verdict import Rules, Tries
 from subscriptions.scripts.jobs import ScriptFault
 
 # The unit that waits after a failed attempt: a subscription, the scheme, host and port of a URL, or
-# a whole lane.
+# the whole lane.
 Key = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transformation:
-    """The additions of the subscription's script to a parcel, whose body it has made.
+    """What the subscription's script has added to a parcel; the body is in the parcel.
 
-    With a `fault` it has made nothing, and nothing is sent.
+    With a `fault` the script has made nothing, and nothing is sent.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -27,15 +27,15 @@ class Transformation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """One delivery as its lane's sender read it.
+    """A delivery as the lane's sender has read it.
 
-    `attempts` were recorded before, and `attempts_before` of them do not count. `callback_id` is
-    the callback that the accepting receiver may answer to. A parcel with a `url`, whose server is
-    `origin`, goes there instead of to the endpoint's URL. It is not sent after the `deadline`, in
-    seconds since boot. By the same clock its attempt was due at `due_at`, which is read only for
-    traces. A VOLATILE one is sent only under the database server start recorded in
-    `server_started_at`. `headers` are the message's, read only if the subscription forwards
-    some, or if the message was published with `ReplyTo` or is a reply.
+    `attempts` were recorded before; `attempts_before` of these do not count. `callback_id`: of the
+    callback that the accepting receiver may answer to. `url`: where the parcel goes instead of the
+    endpoint's URL; `origin` is the server of this URL. `deadline`: when to stop sending, in seconds
+    since boot. `due_at`: when the attempt was due, by the same clock; read only for traces.
+    `server_started_at`: of a VOLATILE delivery, which is sent only under this start of the database
+    server. `headers`: of the message, read only if the subscription forwards any, or if the message
+    was published with `ReplyTo` or is a reply.
     """
 
     delivery_id: int
@@ -72,16 +72,17 @@ class Parcel:
 
     @property
     def key(self) -> Key:
-        """The key of its health: the subscription, or the server of its own `url`."""
+        """The key of the endpoint: the subscription, or the server of `url`."""
         return self.origin or self.subscription_id
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One QUEUE message and the deliveries of one of its groups that may still be tried.
+    """A QUEUE message, and the deliveries of a queue group that may still be tried.
 
-    A delivery outside a queue is a group of its own, without a number. `generation` is its lane's
-    when it was read, `run_result` that of the run of an ordered lane that it belongs to.
+    A delivery outside a queue is a group of its own, without a number. `generation`: of the lane,
+    at the time of the read. `run_result`: of the whole run; only for a lane that records its run
+    ahead.
     """
 
     message_id: int
@@ -99,12 +100,12 @@ class Group:
 class Endpoint:
     """A subscription as a sender needs it.
 
-    `is_active`: it is not held, by itself or as a whole. `is_held_whole`: its subscriber is not
-    ACTIVE, or all sending is HELD. `is_disabled`: the circuit breaker blocks attempts at its URL.
-    `fault` is a fault on our side that prevents sending: the lane then waits, and no attempt is
-    made. `version` differs after any change. `headers` are the subscription's own with its
-    credentials, `forward_headers` the patterns of message headers to forward. Without a `script`
-    the `script_version` says whether there was one.
+    `is_active`: neither the subscription nor its subscriber nor all sending is held.
+    `is_held_whole`: the subscriber is not ACTIVE, or all sending is HELD. `is_disabled`: the
+    circuit breaker blocks attempts at the URL. `fault`: a fault on our side prevents sending; the
+    lane then waits, and no attempt is made. `version` differs after any change. `headers`:
+    configured, including credentials; `forward_headers`: the patterns of message headers to
+    forward. `script_version`: 0 if the subscription never had a script.
     """
 
     subscription_id: int

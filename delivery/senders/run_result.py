@@ -35,10 +35,10 @@ class RunResult:
 
     A delivery is *fresh* if its row does not say skipped: usually it was never tried, but it may
     have blocked the lane, have been in doubt or been resubmitted. `is_fresh_first`: fresh
-    deliveries come before skipped ones; otherwise all are in the order of ids. `has_skipped`: there
-    may be skipped ones to read, of other subscriptions than those `resting`. `is_early`: it is no
-    whole run, but one delivery in the pause after a run. `is_all`: when they were read the lane had
-    no others that could be sent.
+    deliveries come before skipped deliveries; otherwise all are in the order of ids. `has_skipped`:
+    there may be skipped deliveries to read, of subscriptions that are not `resting`. `is_early`:
+    not a whole run, but one delivery in the pause after a run. `is_all`: when they were read the
+    lane had no others that could be sent.
     """
 
     __slots__ = (
@@ -101,8 +101,8 @@ class RunResult:
     def limits(self, rows: int) -> PieceLimits:
         """Return the limits of the next piece, if it may have so many rows.
 
-        At most half of a run is skipped deliveries. Where fresh ones come first they leave those
-        places free, as long as there may be skipped ones: otherwise they could take every run.
+        At most half of a run is skipped deliveries. Fresh deliveries that come first leave this
+        half free while there may be skipped deliveries: otherwise they could fill every run.
         """
         places = self.most - self.fresh - self.skipped
         rows = min(rows, places)
@@ -153,11 +153,11 @@ class RunResult:
         return self.is_all and self.settled == self.fresh + self.skipped
 
     def set_aside(self) -> None:
-        """Count one delivery that is not sent: its subscription holds it back, or it is overdue."""
+        """Count a delivery that is not sent: the subscription holds it back, or it is overdue."""
         self.left -= 1
 
     def count_settled(self, subscription_id: int, *, was_skipped: bool) -> None:
-        """Count one delivery that was settled or moved to the retry lane."""
+        """Count a delivery that was settled or moved to the retry lane."""
         self.left -= 1
         self.settled += 1
         if was_skipped:
@@ -172,7 +172,7 @@ class RunResult:
         rules: Rules,
         was_skipped: bool = False,
     ) -> None:
-        """Count one delivery that was tried and is set aside."""
+        """Count a delivery that was tried and is set aside."""
         self.left -= 1
         self.failed_subscriptions.add(subscription_id)
         if was_skipped:

@@ -42,7 +42,9 @@ async def transformed_parcels(
     if not scripted:
         return read, ()
     parameters = {"delivery": [parcel.delivery_id for parcel in scripted], "bytes": max_bytes}
-    rows = {row["id"]: row for row in await context.reader.fetch("script_inputs", parameters)}
+    rows = {
+        row["id"]: row for row in await context.read_connection.fetch("script_inputs", parameters)
+    }
     if len(rows) < len(scripted):
         # The stored outputs of the rest exceed the memory limit.
         read = read[: read.index(scripted[len(rows)])]
@@ -65,9 +67,9 @@ class Scripted:
     def is_to_be_executed(self) -> bool:
         """True if the current script makes the output.
 
-        That is so if nothing is stored, and no attempt was made since the delivery was published or
-        resubmitted. A stored output is replaced only while no attempt was ever made: an output that
-        may have been sent stays.
+        The script is executed if nothing is stored, and no attempt was made since the delivery was
+        published or resubmitted. A stored output is replaced only while no attempt was ever made:
+        an output that may have been sent stays.
         """
         parcel, version = self.parcel, self.row["script_version"]
         if not self.endpoint.script:
@@ -156,7 +158,7 @@ def transform_parcel(
 
 
 def with_stored_output(parcel: Parcel, row: Mapping[str, Any]) -> Parcel:
-    """Return the parcel with its stored output, if there is one."""
+    """Return the parcel with the stored output, if any."""
     if row["script_version"] is None or parcel.is_volatile:
         return parcel
     output = ScriptOutputMade(

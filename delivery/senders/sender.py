@@ -24,7 +24,7 @@ from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
-from delivery.senders.reader import MAX_REQUESTS, Reader
+from delivery.senders.read_connection import MAX_REQUESTS, ReadConnection
 from delivery.senders.shards.session import SenderSession
 from delivery.tracing.traces import flush_traces
 from subscriptions.values.built_in_receivers import built_in_receivers
@@ -60,9 +60,9 @@ class Sender:
     def __init__(self, *, must_stop: Callable[[], bool], number: int = 0) -> None:
         self._must_stop = must_stop
         self.session = SenderSession(number=number)
-        self.reader = Reader(name=f"inturn reader {os.getpid()}")
+        self.read_connection = ReadConnection(name=f"inturn reader {os.getpid()}")
         self.context: SenderContext | None = None
-        self._changes = Changes(self.reader)
+        self._changes = Changes(self.read_connection)
         self._busy = Busy()
         self.poll_due_at = float("-inf")
         # When to look for lanes with work again; the shards of the last look, with their epochs.
@@ -86,11 +86,13 @@ class Sender:
             await self._connect()
             async with _http_client() as client:
                 self.context = SenderContext(
-                    group_commit=GroupCommit(self.session), reader=self.reader, client=client
+                    group_commit=GroupCommit(self.session),
+                    read_connection=self.read_connection,
+                    client=client,
                 )
                 await self._work(self.context)
         finally:
-            await self.reader.close()
+            await self.read_connection.close()
             await self.session.close()
 
     async def _kill_after_stop_timeout(self) -> None:
@@ -119,7 +121,7 @@ class Sender:
         works = (
             self.session.send_heartbeats(),
             context.group_commit.run(),
-            self.reader.run(),
+            self.read_connection.run(),
             listener.run(),
         )
         try:
@@ -141,12 +143,12 @@ class Sender:
                 await self._handle_notifications(context, claims, listener)
             claims.close()
             await self._cut_off(context)
-            await context.successes.write(context.reader)
+            await context.successes.write(context.read_connection)
 
     async def _poll(self, context: SenderContext, claims: Claims) -> None:
         """Check for everything of which a notification may have been lost."""
         self.poll_due_at = time.monotonic() + POLL_SECONDS
-        await context.successes.write(context.reader)
+        await context.successes.write(context.read_connection)
         await self._apply_changes(context, claims)
         pauses = [
             (lane.id, *pause)
@@ -156,7 +158,7 @@ class Sender:
         if pauses:
             lanes, deliveries, failures = map(list, zip(*pauses, strict=True))
             parameters = {"lane": lanes, "delivery": deliveries, "failures": failures}
-            for row in await context.reader.fetch("due_lanes", parameters):
+            for row in await context.read_connection.fetch("due_lanes", parameters):
                 _nudge(context, row["id"])
         if self._may_look or self._has_claimed:
             await self._look_for_work(context, claims)
@@ -175,7 +177,7 @@ class Sender:
         began = time.monotonic()
         self._looked_into = self.session.claimed.claims
         if shards := list(self.session.claimed.shards):
-            rows = await context.reader.fetch("lanes_with_work", {"shard": shards})
+            rows = await context.read_connection.fetch("lanes_with_work", {"shard": shards})
             taken = time.monotonic() - began
             self._work_due_at = began + min(taken / WORK_SHARE, MOST_WORK_SECONDS)
             await self._notify_lanes(context, claims, [row["lane_id"] for row in rows])
@@ -224,7 +226,7 @@ class Sender:
             if lane is not None:
                 lane.notify()
             if number % MAX_REQUESTS == 0:
-                # Let these lanes request their reads, and the reader begin, before the others.
+                # Let these lanes request their reads, and the reading begin, before the others.
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
         await claims.serve(lane_ids)
@@ -232,8 +234,8 @@ class Sender:
     async def _apply_changes(self, context: SenderContext, claims: Claims) -> None:
         if not (self.session.claimed.claims or context.lanes):
             # A sender at rest needs no connection for reading. Its first look for shards that it
-            # claims finds all changes since its last one.
-            await self.reader.close()
+            # claims finds all changes since its last look.
+            await self.read_connection.close()
             return
         changed = await self._changes.read()
         claims.give_back_changed_windows(changed.lanes)

@@ -13,7 +13,7 @@ import time
 from delivery.senders.attempt import SendingJob
 from delivery.senders.context import SenderContext
 from delivery.senders.lanes.lane import SenderLane
-from delivery.senders.reading import read_on
+from delivery.senders.read_ahead import read_ahead
 from delivery.senders.suspension import check_suspension
 
 # An idle lane stays in memory this long, in case more arrives.
@@ -65,7 +65,7 @@ async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> Non
         if is_review_due:
             # Read before the review: an endpoint for which something waits is tried.
             lane.notified.set()
-        await read_on(lane, context)
+        await read_ahead(lane, context)
         _begin(lane, context)
         if is_review_due:
             await _review(lane, context)
@@ -98,7 +98,7 @@ async def _review(lane: SenderLane, context: SenderContext) -> None:
     if not (down := lane.stops.begin_review()):
         return
     asked = {"lane": lane.id, "subscription": list(down)}
-    rows = await context.reader.fetch("still_down", asked)
+    rows = await context.read_connection.fetch("still_down", asked)
     quiet = [row["id"] for row in rows if not row["is_waiting"]]
     gone = set(down).difference(row["id"] for row in rows)
     await context.commit(lane, *lane.stops.forget(quiet, gone=gone))

@@ -4,9 +4,9 @@ All subscriptions and all senders share the row of a URL. Written with each succ
 locked by one group commit after another, and every sender would wait for every other's disk. A
 success at a healthy URL changes nothing urgent: it is written within about a second, or together
 with the next failure there, which must not be judged without it. The successes that a sender had
-not written when it died are lost: the URL then has some successes fewer among its attempts, and its
-last one may be a second older. A success at a disabled URL is written at once, because it enables
-the URL.
+not written when it died are lost: the URL then has a few successes less among its attempts, and the
+last success may be a second older. A success at a disabled URL is written at once, because it
+enables the URL.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ import orjson
 
 from delivery.senders.entries import Settlement
 from delivery.senders.parcel import Endpoint
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.states import OutcomeClass
 
 
@@ -27,7 +27,10 @@ class Successes:
         self._counts: Counter[int] = Counter()
 
     def count_success(self, settlement: Settlement, endpoint: Endpoint) -> Settlement:
-        """Return the settlement to commit: without a success counted here, or with earlier ones."""
+        """Return the settlement to commit.
+
+        A success is counted here instead; another outcome carries the successes counted before.
+        """
         if settlement.counted_subscription_id is None:
             return settlement
         if settlement.outcome.outcome is OutcomeClass.SUCCESS and not endpoint.is_disabled:
@@ -37,13 +40,15 @@ class Successes:
             settlement, successes_before=self._counts.pop(settlement.counted_subscription_id, 0)
         )
 
-    async def write(self, reader: Reader) -> None:
+    async def write(self, read_connection: ReadConnection) -> None:
         """Write the successes; those at a URL whose row is locked now stay for the next call."""
         if not self._counts:
             return
         counts, self._counts = self._counts, Counter()
         rows = [{"subscription_id": id, "attempts": count} for id, count in counts.items()]
-        written = await reader.fetch("count_successes", {"rows": orjson.dumps(rows).decode()})
+        written = await read_connection.fetch(
+            "count_successes", {"rows": orjson.dumps(rows).decode()}
+        )
         for row in written:
             del counts[row["subscription_id"]]
         self._counts.update(counts)

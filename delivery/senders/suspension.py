@@ -45,7 +45,7 @@ async def check_suspension(lane: SenderLane, context: SenderContext) -> None:
         return
     was_nudged = lane.nudged.is_set()
     lane.nudged.clear()
-    (row,) = await context.reader.fetch("suspension", {"lane": lane.id})
+    (row,) = await context.read_connection.fetch("suspension", {"lane": lane.id})
     if row["state"] != LaneState.SUSPENDED:
         lane.stops.resume_blocked(row["delivery_id"], reason=row["reason"])
         return

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Delivery, JournalEntry
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.states import Status
 from delivery.support import releases, toggle
 from delivery.support.toggle import Release
@@ -38,7 +38,7 @@ def is_active(subscription: Subscription) -> bool:
     """Return the status that a sender reads again before it sends."""
 
     async def reading() -> bool:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         try:
             (endpoint,) = await reader.endpoints([subscription.pk])
             return endpoint.is_active

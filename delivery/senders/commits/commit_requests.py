@@ -1,4 +1,4 @@
-"""Requests to commit entries of one lane together, and those that wait for a row lock."""
+"""Requests to commit entries of a lane together, and the requests that wait for a row lock."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ def fail_requests(requests: Iterable[CommitRequest], error: Exception) -> None:
 class LockedRequests:
     """Requests whose commit met a lock, by lane, in the order in which they were handed in.
 
-    Entries that a lane hands in while one of its requests is here wait behind it: committed
-    first, they would be overwritten by an older run of the lane, and after a crash nobody would
-    know which deliveries were sent. `is_any` is set while there is one.
+    Entries that a lane hands in while a request of the lane is here wait behind this request:
+    committed first, they would be overwritten by an older run of the lane, and after a crash nobody
+    would know which deliveries were sent. `is_any` is set while any request is here.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class LockedRequests:
         return list(self._lanes)
 
     def join(self, requests: Iterable[CommitRequest]) -> list[CommitRequest]:
-        """Queue requests of lanes that wait behind their earlier ones.
+        """Queue the requests of lanes that wait behind their earlier requests.
 
         Return the other requests.
         """

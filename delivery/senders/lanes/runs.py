@@ -1,7 +1,7 @@
-"""The runs of an ordered lane one after another, and the pauses between them.
+"""The runs of an ordered lane in turn, and the pauses between them.
 
 A run in which fresh deliveries failed and none was settled points to a sick endpoint: the lane is
-blocked. While that pause lasts one fresh delivery is sent now and then (an early attempt), because
+blocked. In the pause a fresh delivery is sent now and then (an early attempt), because
 a message that the endpoint accepts must not wait for those that it refuses. The skipped deliveries
 of a subscription that all fail again get a pause of their own, so that one poisoned message neither
 stops fresh deliveries nor is tried with each of them, and an endpoint that refuses everything is
@@ -48,10 +48,11 @@ class Runs:
         self._unreached: set[int] = set()
 
     def to_read(self, *, most: int, generation: int, is_blocked: bool) -> RunResult:
-        """Return the run to read on: the last one if it goes on, otherwise a new one.
+        """Return the run to read for: the last if it goes on, otherwise a new run.
 
-        After a fruitless run the next begins with fresh deliveries. A run of one delivery has no
-        place left for a skipped one then, so fresh ones come first in every other such run only.
+        After a fruitless run the next begins with fresh deliveries. A run of a single delivery then
+        has no room for a skipped delivery, so fresh deliveries come first only in every other such
+        run.
         """
         if is_blocked and self.seconds_left:
             return RunResult(most=1, generation=generation, has_skipped=False, is_early=True)
@@ -84,7 +85,7 @@ class Runs:
         self._due = 0.0
 
     def reach(self, subscription_id: int) -> None:
-        """Note a success there: if it had stopped the lane its skipped ones are tried at once."""
+        """Note a success there: if it had stopped the lane, skipped deliveries are due at once."""
         if subscription_id not in self._unreached:
             return
         self._unreached.remove(subscription_id)

@@ -1,6 +1,6 @@
 """What a lane sends next: the deliveries it has read, and the choice among them.
 
-    read ─▶ ready groups ─▶ one of whose keys has room ─▶ the parcel to try ─▶ in flight
+    read ─▶ ready groups ─▶ a group with room at any key ─▶ the parcel to try ─▶ in flight
 
 A parcel waits by its key after a failed attempt: by the lane as a whole, or by its endpoint. The
 groups of a blocked key stay here. A key whose groups fill its share of the memory is left out of
@@ -85,7 +85,7 @@ class KeyHealth:
         return True
 
     def answered(self) -> None:
-        """Note that the key accepted a message, or refused one for good."""
+        """Note that the key accepted a message, or refused a message for good."""
         self.failures = 0
         self.blocked_until = float("-inf")
         self.failure = None
@@ -112,7 +112,7 @@ class KeyHealth:
 
 
 class Keys:
-    """The known keys of one lane, and the order in which they are served."""
+    """The known keys of a lane, and the order in which they are served."""
 
     def __init__(self, window: Window) -> None:
         self._max_in_flight = window.max_in_flight
@@ -278,7 +278,7 @@ class ReadyGroups:
 
 
 class CatchUpRate:
-    """The deliveries per second that a lane begins at most while it catches up on held ones.
+    """The limit of deliveries that a lane begins per second while it catches up after a hold.
 
     Without a rate the check costs nothing.
     """
@@ -305,7 +305,7 @@ class CatchUpRate:
         return max(self._due_at - time.monotonic(), 0.0)
 
     def rows_ahead(self, rows: int) -> int:
-        """Return how many of so many deliveries to execute scripts for at a time; at least one."""
+        """Return for how many of so many deliveries to execute scripts at a time; at least 1."""
         if self._rate is None:
             return rows
         return min(rows, max(math.ceil(self._rate * AHEAD_SECONDS), 1))
@@ -456,7 +456,7 @@ class Stock:
         self.more.clear()
 
     def outdate(self) -> None:
-        """Make all reads stale, including one under way."""
+        """Make all reads stale, even a read under way."""
         self.generation += 1
 
     def forget(self) -> bool:

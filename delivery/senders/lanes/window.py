@@ -72,9 +72,11 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.records_ahead and (self.waits_by is not WaitsBy.LANE or self.max_in_flight > 1):
-            raise ValueError("a run recorded ahead is sent one by one, and waits as a whole")
+            raise ValueError(
+                "deliveries of a run recorded ahead are sent in turn, and wait as a whole"
+            )
         if self.may_stay_first and self.max_in_flight_per_key != 1:
-            raise ValueError("a delivery that stays first is the only one in flight at its key")
+            raise ValueError("a delivery that stays first is alone in flight at its key")
 
     def key_of(self, parcel: Parcel) -> Key:
         """Return the key by which the parcel waits after a failed attempt."""
@@ -125,7 +127,7 @@ CONCURRENT = Window(
     uses_retry_lane=True,
 )
 CONCURRENT_BY_PRIORITY = replace(CONCURRENT, statement="read_by_priority")
-# The windows of the other lanes: one for queue messages, one for retries, one for callbacks.
+# The windows of the lanes for queue messages, retries and callbacks.
 QUEUE = Window(
     statement="read_groups",
     waits_by=WaitsBy.ENDPOINT,
@@ -148,7 +150,7 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
     """Return the window of a lane of that kind, from the columns of its subscriber.
 
     A failed delivery of a CONCURRENT subscriber goes to the retry lane if its policy says so, as
-    one of a SERIAL subscriber does. Its schedule is kept there even if the subscriber becomes
+    that of a SERIAL subscriber does. The schedule is kept there even if the subscriber becomes
     SERIAL, whose sender takes the deliveries of its own lane in order, whether they are due or not.
     So an endpoint may get one retry at a time in addition to its `max_in_flight`.
     """

@@ -2,11 +2,11 @@
 
 A sender that is frozen (stopped, swapped out, on a machine that sleeps) must not hold its shards
 for ever, and must send nothing after another sender has them. The server ends a session that is
-idle for IDLE_TIMEOUT, and the other senders end one whose server process has waited for its client
-for FROZEN_SECONDS. A sender begins no attempt when its last successful statement began more than
-LEASE_SECONDS ago, which is less. All these clocks run while a process is frozen. So a sender that
-wakes up late sends nothing before it has called the server, and that call shows that its session is
-over.
+idle for IDLE_TIMEOUT, and the other senders end a session whose server process has waited for its
+client for FROZEN_SECONDS. A sender begins no attempt when its last successful statement began more
+than LEASE_SECONDS ago, which is less. All these clocks run while a process is frozen. So a sender
+that wakes up late sends nothing before it has called the server, and that call shows that its
+session is over.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ _BRIEFLY: Statement = (
 class SenderConnection:
     """A connection at a time, of the sender with this number on its machine.
 
-    `slot` is the number by which other senders know this one, once it has one.
+    `slot` is the number by which other senders know this sender; None until it has a slot.
     """
 
     def __init__(self, *, number: int = 0) -> None:
@@ -95,7 +95,7 @@ class SenderConnection:
         return seconds_since_boot() - self._last_statement_at
 
     async def take_slot(self) -> bool:
-        """Connect again and take the previous slot, or the first free one for its number.
+        """Connect again and take the previous slot, or the first free slot for the number.
 
         The locks of the previous connection are free when this returns. Return False if all slots
         are taken.

@@ -8,8 +8,8 @@ disagree, a shard waits for a moment; its order is safe.
 Few sharing senders commit many lanes' outcomes together; more of them use more processors. So only
 the senders with the lowest slots share the work, as many as the sender with the lowest slot
 decides: twice as many when these are busy, half as many when half of them could do it. The first
-senders of all machines have lower slots than the second ones, so the work is spread over machines
-before a machine has two parts of it.
+senders of all machines have lower slots than the second senders, so the work is spread over
+machines before a machine has two parts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def slots_for(number: int) -> Iterator[int]:
 
 
 def shards_of(slot: int, slots: Collection[int]) -> frozenset[int]:
-    """Return the shards that belong to one of these senders."""
+    """Return the shards that belong to the sender with this slot, of all senders that share."""
     if slot not in slots:
         return frozenset()
     return frozenset(shard for shard in range(SHARDS) if owner_of(shard, slots) == slot)

@@ -13,7 +13,7 @@ from delivery.senders.claims import Claims
 from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.senders.sender import Sender
 from delivery.senders.shards.session import SenderSession
 
@@ -87,7 +87,7 @@ async def claims_at_work(
     *, networks: Sequence[IPv4Network] = ()
 ) -> AsyncIterator[tuple[Claims, SenderContext]]:
     """Yield the claims of a sender that has read the other senders once; close them on leaving."""
-    reader = Reader(name="inturn reader test")
+    reader = ReadConnection(name="inturn reader test")
     answering = asyncio.create_task(reader.run())
     try:
         async with (
@@ -95,7 +95,7 @@ async def claims_at_work(
             HttpClient(allowed_networks=networks) as client,
             asyncio.TaskGroup() as tasks,
         ):
-            context = SenderContext(group_commit=commits, reader=reader, client=client)
+            context = SenderContext(group_commit=commits, read_connection=reader, client=client)
             claims = Claims(context, tasks)
             await claims.update_members()
             yield claims, context

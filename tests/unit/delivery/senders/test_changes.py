@@ -18,7 +18,7 @@ from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Key
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from subscriptions.models import CommonScript, Policy, SigningSecret, Subscription
 from tests.support import factories
 from tests.unit.delivery.senders.running import elsewhere, with_claims
@@ -29,11 +29,11 @@ Look = Callable[[], Coroutine[Any, Any, Changed]]
 LONG_AGO = timezone.now() - timedelta(days=1)
 
 
-def with_changes(scenario: Callable[[Look, Reader], Coroutine[Any, Any, None]]) -> None:
+def with_changes(scenario: Callable[[Look, ReadConnection], Coroutine[Any, Any, None]]) -> None:
     """Run the scenario with a sender's looks, when it has seen all earlier commits."""
 
     async def run() -> None:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         changes = Changes(reader)
         try:
             assert not (await changes.read()).versions
@@ -84,7 +84,7 @@ def _break_url(of: Subscription) -> None:
 def test_a_change_is_noticed_whatever_the_writers_clock(
     subscription: Subscription, other: Subscription, change: Callable[[Subscription], None]
 ) -> None:
-    async def scenario(look: Look, reader: Reader) -> None:
+    async def scenario(look: Look, reader: ReadConnection) -> None:
         (before,) = await reader.endpoints([subscription.pk])
         await elsewhere(change, subscription)
         changed = await look()
@@ -104,7 +104,7 @@ def test_a_change_of_a_common_script_is_noticed_for_each_scripted_subscription(
     def include() -> None:
         Subscription.objects.filter(pk=subscription.pk).update(script="$include$dates")
 
-    async def scenario(look: Look, reader: Reader) -> None:
+    async def scenario(look: Look, reader: ReadConnection) -> None:
         await elsewhere(change, "var first;")
         await elsewhere(include)
         await look()
@@ -121,7 +121,7 @@ def test_a_change_of_a_common_script_is_noticed_for_each_scripted_subscription(
 
 
 def test_a_change_that_commits_late_is_noticed(subscription: Subscription) -> None:
-    async def scenario(look: Look, _: Reader) -> None:
+    async def scenario(look: Look, _: ReadConnection) -> None:
         with psycopg.connect(**connection_parameters()) as slow:
             slow.execute(
                 "UPDATE subscriptions_subscription SET timeout_seconds = 7 WHERE id = %s",
@@ -151,7 +151,7 @@ async def look_until_nothing_changed(look: Look, *, after: Changed) -> None:
 def test_a_committed_change_is_noticed_once(
     subscription: Subscription, change: Callable[[Subscription], None]
 ) -> None:
-    async def scenario(look: Look, _: Reader) -> None:
+    async def scenario(look: Look, _: ReadConnection) -> None:
         await elsewhere(change, subscription)
         changed = await look()
         assert set(changed.versions) == {subscription.pk}
@@ -161,7 +161,7 @@ def test_a_committed_change_is_noticed_once(
 
 
 def test_a_change_of_processing_is_noticed(subscription: Subscription) -> None:
-    async def scenario(look: Look, _: Reader) -> None:
+    async def scenario(look: Look, _: ReadConnection) -> None:
         def change() -> None:
             subscription.subscriber.max_in_flight = 3
             subscription.subscriber.save()
@@ -176,7 +176,7 @@ def test_a_change_of_processing_is_noticed(subscription: Subscription) -> None:
 
 
 def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscription) -> None:
-    reader = Reader(name="inturn reader test")
+    reader = ReadConnection(name="inturn reader test")
     changes = Changes(reader)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1000000")
@@ -196,7 +196,7 @@ def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscri
 def test_after_a_new_connection_everything_may_be_old(subscription: Subscription) -> None:
     """It may lead to a promoted standby, whose transactions have other numbers."""
 
-    async def scenario(look: Look, reader: Reader) -> None:
+    async def scenario(look: Look, reader: ReadConnection) -> None:
         assert not (await look()).is_all
         await reader.close()
         assert (await look()).is_all

@@ -15,7 +15,7 @@ from delivery.models.delivery import Redelivery
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.http.phases import Phases
 from delivery.senders.parcel import Parcel
-from delivery.senders.reader import RECONNECT_SECONDS, Reader, RunRequest
+from delivery.senders.read_connection import RECONNECT_SECONDS, ReadConnection, RunRequest
 from delivery.senders.run_result import PieceLimits
 from subscriptions.models import Kind, Processing
 from tests.support import factories
@@ -115,7 +115,7 @@ def test_the_parcel_has_the_moment_by_the_clock_of_the_sender() -> None:
     row = published(_in_order)
 
     async def reading() -> Parcel:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         reader.is_traced = True
         answering = asyncio.create_task(reader.run())
         try:
@@ -136,7 +136,7 @@ def test_the_parcel_has_the_moment_by_the_clock_of_the_sender() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_read_that_is_repeated_counts_from_its_last_repetition() -> None:
     async def reading() -> None:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         try:
             await reader.fetch("server_process")
             await elsewhere(_end_session_of_reader)

@@ -10,7 +10,7 @@ from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
 from delivery.senders.parcel import Endpoint
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.senders.shards.session import SenderSession
 from tests.support import factories
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SECONDS = 60
 
 
-class WatchedReader(Reader):
+class WatchedReadConnection(ReadConnection):
     """Notes the subscriptions of each look-up; those after the first wait for `may_continue`."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class WatchedReader(Reader):
 def test_lanes_share_a_look_up_and_do_not_wait_for_the_next() -> None:
     first, second, third = (factories.subscription().pk for _ in range(3))
 
-    async def scenario(context: SenderContext, reader: WatchedReader) -> None:
+    async def scenario(context: SenderContext, reader: WatchedReadConnection) -> None:
         early = [asyncio.create_task(context.load([id])) for id in (first, second)]
         await reader.begun.wait()
         late = asyncio.create_task(context.load([third]))
@@ -57,7 +57,7 @@ def test_lanes_share_a_look_up_and_do_not_wait_for_the_next() -> None:
 def test_a_lane_that_is_cancelled_does_not_end_the_look_up_of_others() -> None:
     first, second = (factories.subscription().pk for _ in range(2))
 
-    async def scenario(context: SenderContext, reader: WatchedReader) -> None:
+    async def scenario(context: SenderContext, reader: WatchedReadConnection) -> None:
         cancelled, other = (asyncio.create_task(context.load([id])) for id in (first, second))
         await reader.begun.wait()
         cancelled.cancel()
@@ -69,7 +69,7 @@ def test_a_lane_that_is_cancelled_does_not_end_the_look_up_of_others() -> None:
 
 
 def test_a_deleted_subscription_is_looked_up_once() -> None:
-    async def scenario(context: SenderContext, reader: WatchedReader) -> None:
+    async def scenario(context: SenderContext, reader: WatchedReadConnection) -> None:
         await context.load([0])
         assert reader.requested == [[0]]
         assert not context.endpoints
@@ -78,16 +78,16 @@ def test_a_deleted_subscription_is_looked_up_once() -> None:
 
 
 def with_context(
-    scenario: Callable[[SenderContext, WatchedReader], Coroutine[Any, Any, None]],
+    scenario: Callable[[SenderContext, WatchedReadConnection], Coroutine[Any, Any, None]],
 ) -> None:
     """Run the scenario with the context of a sender that only reads."""
 
     async def run() -> None:
-        reader = WatchedReader()
+        reader = WatchedReadConnection()
         try:
             async with asyncio.timeout(SECONDS), HttpClient(allowed_networks=()) as client:
                 context = SenderContext(
-                    group_commit=GroupCommit(SenderSession()), reader=reader, client=client
+                    group_commit=GroupCommit(SenderSession()), read_connection=reader, client=client
                 )
                 await scenario(context, reader)
         finally:

@@ -12,7 +12,7 @@ from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.parcel import Parcel
-from delivery.senders.reader import Reader, RunRequest, requests_together
+from delivery.senders.read_connection import ReadConnection, RunRequest, requests_together
 from delivery.senders.run_result import PieceLimits
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests.support import factories
@@ -33,7 +33,7 @@ def read(lane_id: int, **fields: Any) -> list[Parcel]:
     wanted = request(lane_id, **fields)
 
     async def reading() -> list[Parcel]:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
             return await reader.parcels(wanted)
@@ -47,7 +47,7 @@ def read(lane_id: int, **fields: Any) -> list[Parcel]:
 
 def lanes_with_work() -> set[int]:
     async def reading() -> set[int]:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         try:
             return {
                 row["lane_id"]
@@ -164,7 +164,7 @@ def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription
     wanted_each = request(subscription.subscriber.lane.pk, rows=10, skipped_rows=5)
 
     async def reading() -> tuple[list[Parcel], ...]:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         # All requests are there before the reader looks, so that one statement answers them.
         given_up, *wanted = (asyncio.create_task(reader.parcels(wanted_each)) for _ in range(3))
         await asyncio.sleep(0)
@@ -182,7 +182,7 @@ def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription
 
 def test_a_migration_while_it_runs_does_not_stop_the_reader() -> None:
     async def reading() -> None:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         try:
             for type_ in ("int", "bigint"):
                 await reader.fetch("lanes_with_work", {"shard": list(range(SHARDS))})
@@ -237,7 +237,7 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
     lanes = [row.lane_id for row in rows]
 
     async def reading() -> list[list[int]]:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
             requests = [request(id, rows=9, skipped_rows=0) for id in lanes if id]

@@ -10,7 +10,7 @@ from delivery.models import Delivery, OutcomeClass, UrlHealth
 from delivery.senders.commits.commit_statements import commit_statements
 from delivery.senders.entries import Settlement
 from delivery.senders.parcel import Endpoint
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.senders.successes import Successes
 from subscriptions.models import Subscription
 from tests.support import factories
@@ -32,7 +32,7 @@ def delivery(subscription: Subscription) -> Delivery:
 @pytest.fixture
 def endpoint(subscription: Subscription) -> Endpoint:
     async def reading() -> Endpoint:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         try:
             (found,) = await reader.endpoints([subscription.pk])
             return found
@@ -48,7 +48,7 @@ def tried(of: Delivery, outcome: OutcomeClass = OutcomeClass.SUCCESS) -> Settlem
 
 def write(successes: Successes) -> None:
     async def writing() -> None:
-        reader = Reader(name="inturn reader test")
+        reader = ReadConnection(name="inturn reader test")
         try:
             await successes.write(reader)
         finally:

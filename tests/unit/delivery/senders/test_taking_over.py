@@ -33,7 +33,7 @@ def test_the_lanes_of_a_sender_that_ended_are_served_before_the_next_poll(
                 await asyncio.sleep(0)
             assert not list(context.session.claimed.shards)
             # Without shards there is nothing to read.
-            assert context.reader.connected == 0
+            assert context.read_connection.connected == 0
             await other.close()
             await elsewhere(endpoint.wait_for_count, 1)
 

@@ -29,7 +29,7 @@ from delivery.senders.clock import seconds_since_boot
 from delivery.senders.http.client import HttpClient
 from delivery.senders.http.request import make_request
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.reader import Reader
+from delivery.senders.read_connection import ReadConnection
 from delivery.tracing.traces import Traces, traces
 from subscriptions.models import Kind
 from tests.support import factories
@@ -219,11 +219,11 @@ def test_an_attempt_has_the_time_since_it_was_due(collector: Collector, receiver
 
 
 def test_a_sender_that_traces_reads_since_when_deliveries_are_due(collector: Collector) -> None:
-    assert Reader(name="inturn reader test").is_traced
+    assert ReadConnection(name="inturn reader test").is_traced
 
 
 def test_a_sender_that_does_not_trace_reads_nothing_for_it() -> None:
-    assert not Reader(name="inturn reader test").is_traced
+    assert not ReadConnection(name="inturn reader test").is_traced
 
 
 def called(parcel: Parcel, to: Endpoint) -> Outcome:

@@ -1,4 +1,4 @@
-"""Reading on for a lane when little is left, by the statement of its window."""
+"""Reading ahead for a lane when little is left, by the statement of the lane's window."""
 
 import asyncio
 from collections import Counter
@@ -11,13 +11,13 @@ from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group, Key
-from delivery.senders.reader import RunRequest, groups_of
+from delivery.senders.read_connection import RunRequest, groups_of
 from delivery.senders.script_runs import transformed_parcels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """The limits of one read: rows, bytes, no closed keys, no deliveries that are in memory."""
+    """The limits of a read: rows, bytes, no closed keys, no deliveries that are in memory."""
 
     rows: int
     max_bytes: int
@@ -39,7 +39,7 @@ class Found:
     outputs: Sequence[ScriptOutputMade] = ()
 
 
-async def read_on(lane: SenderLane, context: SenderContext) -> None:
+async def read_ahead(lane: SenderLane, context: SenderContext) -> None:
     """Read on if the lane needs it, and record a run ahead if the window says so."""
     rows, max_bytes = lane.rows(context.rows_of_a_lane()), context.bytes_of_a_lane()
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
@@ -71,10 +71,10 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
 
 
 async def _read_in_order(lane: SenderLane, context: SenderContext, reading: ReadRequest) -> Found:
-    """Read the next run, or the next piece of one that goes on.
+    """Read the next run, or the next piece of a run that goes on.
 
-    When it is over the lane reads again, unless it leaves nothing: there may be more, even if only
-    skipped deliveries.
+    When the run is over the lane reads again, unless the run leaves nothing: there may be more,
+    even if only skipped deliveries.
     """
     run = lane.run_to_read()
     limits = run.limits(reading.rows)
@@ -84,9 +84,9 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
         max_bytes=reading.max_bytes,
         in_memory=tuple(reading.in_memory),
     )
-    read = await context.reader.parcels(request)
+    read = await context.read_connection.parcels(request)
     if run.began_at is None:
-        run.began_at = context.reader.requested_at
+        run.began_at = context.read_connection.requested_at
     parcels, outputs = await transformed_parcels(read, context, max_bytes=reading.max_bytes)
     if lane.stock.generation == reading.generation:
         size = sum(len(parcel.body) for parcel in read)
@@ -116,10 +116,10 @@ async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadReque
         "in_memory": list(reading.in_memory),
         "excluded": [key for key in reading.closed if isinstance(key, int)],
         "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
-        "is_traced": context.reader.is_traced,
+        "is_traced": context.read_connection.is_traced,
     }
-    rows = await context.reader.fetch(lane.window.statement, parameters)
-    requested_at = context.reader.requested_at
+    rows = await context.read_connection.fetch(lane.window.statement, parameters)
+    requested_at = context.read_connection.requested_at
     # A delivery that was in memory during the read may be settled by now, although its row says
     # otherwise.
     groups = [

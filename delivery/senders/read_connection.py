@@ -27,9 +27,8 @@ RECONNECT_SECONDS = 0.2
 # After this many refusals of one statement we treat the error as a fault of ours.
 MOST_REFUSALS = 3
 # Making parcels of very many rows at once would delay answers that arrive meanwhile. So the number
-# of lanes read together is the number that had about ROWS_A_STATEMENT rows the last time: a
-# statement for each ten of a hundred lanes with one delivery each took twice as long as one for
-# all.
+# of lanes read together is the number that had about ROWS_A_STATEMENT rows the last time: ten
+# statements for a hundred lanes with a delivery each took twice as long as a single statement.
 ROWS_A_STATEMENT = 50
 MIN_REQUESTS, MAX_REQUESTS = 10, 50
 # While thousands of lanes wait, the length of the queue matters more than that delay. So more are
@@ -51,8 +50,8 @@ class RunRequest:
     in_memory: tuple[int, ...] = ()
 
 
-class Reader:
-    """The reading connection of one sender. `run` must be running while `parcels` is awaited."""
+class ReadConnection:
+    """The reading connection of a sender. `run` must be running while `parcels` is awaited."""
 
     def __init__(self, *, name: str) -> None:
         self._name = name
@@ -63,8 +62,8 @@ class Reader:
         self._connection: psycopg.AsyncConnection | None = None
         # The number of connections made so far.
         self.connected = 0
-        # When the statement was sent whose rows `fetch` returned last, in seconds since boot. It is
-        # of that `fetch` only until its caller waits for something else.
+        # When the statement was sent whose rows `fetch` returned last, in seconds since boot. Read
+        # this before waiting for anything else: another `fetch` may follow.
         self.requested_at = seconds_since_boot()
         # Whether the reads return since when a delivery is due.
         self.is_traced = traces() is not None
