@@ -15,6 +15,7 @@ from delivery.api.base.views import ApiView
 from delivery.api.batch import BatchView
 from delivery.api.publish import PublishView
 from delivery.ingest.intake import Intake
+from delivery.publishing.plain import WhyNotPlain
 from delivery.tracing.traces import flush_traces
 
 
@@ -28,7 +29,7 @@ class Publishing:
         """Return the 202 to a plain post, as its view would; None leaves the post to the view."""
         began_at = time.perf_counter()
         published = await self._intake.publish(environ, body)
-        if published is None:
+        if isinstance(published, WhyNotPlain):
             return None
         view = BatchView if published.is_batch else PublishView
         name = f"{view.__module__}.{view.__qualname__}"

@@ -12,13 +12,13 @@ from django.db import connection
 
 from delivery.database.queries import planned_rows
 from delivery.incoming.keys import Grant, grant_of
+from delivery.publishing.plain import WhyNotPlain, why_not_plain
 from subscriptions.filters import document
 from subscriptions.matching.index import CandidateIndex
 from subscriptions.matching.lookups import candidate_rows, event_type_by_name
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
 from subscriptions.models import EventType, Kind
 from subscriptions.models.api_key import hash_of
-from subscriptions.values.names import is_reserved
 
 # The use of a key is recorded once a minute (`keys.LAST_USED_PRECISION`), when it is
 # read.
@@ -40,11 +40,12 @@ class Subscribed:
     """The subscriptions that a message may qualify for, by its event type and FILTER_STRING.
 
     `always` are those it qualifies for whatever else it holds; None if a filter decides.
+    `is_plain`: none of them makes a message not plain.
     """
 
     candidates: CandidateIndex
     always: Sequence[Candidate] | None
-    may_need_more_statements: bool
+    is_plain: bool
 
 
 class ConfigurationCache:
@@ -55,7 +56,7 @@ class ConfigurationCache:
         self._began_at = 0.0
         self._known: KnownConfiguration | None = None
         self._grants: dict[str, Grant | None] = {}
-        self._event_types: dict[str, EventType | None] = {}
+        self._event_types: dict[str, EventType | WhyNotPlain] = {}
         self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
     def known_configuration(self) -> KnownConfiguration:
@@ -91,15 +92,14 @@ class ConfigurationCache:
             self._grants[hashed] = grant_of(key)
         return self._grants[hashed]
 
-    def event_type(self, name: str) -> EventType | None:
-        """Return an event type whose posts are plain.
-
-        None if there is none, or if its messages take more than one statement.
-        """
+    def event_type(self, name: str) -> EventType | WhyNotPlain:
+        """Return the event type, or why its messages are not plain."""
         if name not in self._event_types:
-            event_type = event_type_by_name(name)
+            found = event_type_by_name(name)
             self._event_types[name] = (
-                event_type if event_type is not None and _is_plain(event_type) else None
+                WhyNotPlain.NO_EVENT_TYPE
+                if found is None
+                else why_not_plain(event_type=found) or found
             )
         return self._event_types[name]
 
@@ -128,11 +128,5 @@ def _subscribed(
     return Subscribed(
         CandidateIndex(candidates),
         always,
-        any(candidate.needs_more_statements for candidate in candidates),
+        why_not_plain(matches=candidates) is None,
     )
-
-
-def _is_plain(event_type: EventType) -> bool:
-    # A schema may take long to check, and the neighbours need not wait for that.
-    is_simple = event_type.json_schema is None and not event_type.is_volatile
-    return is_simple and event_type.kind != Kind.SYNC and not is_reserved(event_type.name)

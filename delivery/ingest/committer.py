@@ -15,6 +15,7 @@ from delivery.ingest.cache import ConfigurationCache
 from delivery.ingest.plain import PlainPost, PlainReader
 from delivery.ingest.posts import Post, Posts
 from delivery.ingest.store import store_together
+from delivery.publishing.plain import WhyNotPlain
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ _ROLLED_BACK = ("22", "23", "40", "42", "53", "54", "55", "57014", "25")
 
 READ_ONLY = "25006"
 
-Answers = Sequence[tuple[Post, bytes | Problem | None]]
+Answers = Sequence[tuple[Post, bytes | Problem | WhyNotPlain]]
 
 
 class Committer:
@@ -53,29 +54,36 @@ class Committer:
     def _answers(self, posts: Sequence[Post]) -> Answers:
         for _ in range(ATTEMPTS):
             try:
-                plain = self._plain_posts(posts)
+                plain, others = self._divided(posts)
             except Error:
                 # Nothing was stored; the view reports the error.
                 connection.close()
-                break
+                return [(post, WhyNotPlain.NOT_STORED) for post in posts]
             answers = self._store(plain)
             if answers is not None:
-                answered = {id(post) for post, _ in answers}
-                return [*answers, *((post, None) for post in posts if id(post) not in answered)]
+                return [*answers, *others]
             self._cache.forget()
-        return [(post, None) for post in posts]
+        return [(post, WhyNotPlain.CONFIGURATION_CHANGED) for post in posts]
 
-    def _plain_posts(self, posts: Sequence[Post]) -> list[PlainPost]:
+    def _divided(
+        self, posts: Sequence[Post]
+    ) -> tuple[list[PlainPost], list[tuple[Post, WhyNotPlain]]]:
+        """Return the plain posts, and the others with the reason."""
         self._connect()
         # Drops entries that are too old; the statement compares the rest.
         self._cache.known_configuration()
         plain: list[PlainPost] = []
+        others: list[tuple[Post, WhyNotPlain]] = []
         claimed: set[tuple[int | None, str]] = set()
         for post in posts:
-            read_post = self._reader.read_post(post)
-            if read_post is not None and _is_first(read_post, claimed):
-                plain.append(read_post)
-        return plain
+            found = self._reader.read_post(post)
+            if isinstance(found, WhyNotPlain):
+                others.append((post, found))
+            elif _is_first(found, claimed):
+                plain.append(found)
+            else:
+                others.append((post, WhyNotPlain.KEY_IS_USED))
+        return plain, others
 
     def _connect(self) -> None:
         if connection.connection is not None and _is_closed(connection.connection):
@@ -106,7 +114,7 @@ def _failed(plain: Sequence[PlainPost], error: Error) -> Answers:
         connection.close()
     if state.startswith(_ROLLED_BACK):
         log.info("posts are stored one by one", extra={"error": str(error), "posts": len(plain)})
-        return [(plain_post.post, None) for plain_post in plain]
+        return [(plain_post.post, WhyNotPlain.NOT_STORED) for plain_post in plain]
     connection.close()
     return [(plain_post.post, database_away()) for plain_post in plain]
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,21 +14,17 @@ from delivery.incoming.batch_items import MAX_ITEMS
 from delivery.incoming.problems import Problem
 from delivery.ingest.committer import Committer
 from delivery.ingest.plain import PARTIAL
-from delivery.ingest.posts import MOST_BYTES_TOGETHER, Post, Posts
-from subscriptions.values.names import is_name
+from delivery.ingest.posts import Post, Posts
+from delivery.publishing.plain import HEADERS, WhyNotPlain, why_not_plain
 
 COMMITTERS = 2
-# A longer body takes longer to match, and its neighbours would wait for it.
-LONGEST_BODY = 64 * 1024
-LONGEST_BATCH = MOST_BYTES_TOGETHER
 # A name of the longest kind, with a port.
 LONGEST_HOST = 253 + len(":65535")
 
 BATCH = "/api/v1/messages:batch"
 
 _PATH = re.compile(r"/api/v1/events/(?P<event_type>[^/]*)/messages\Z")
-# Messages with these headers take more than one statement.
-_NOT_PLAIN = ("HTTP_CALLBACKURL", "HTTP_DESTINATION")
+_HEADERS = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HEADERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +42,14 @@ class Intake:
         self._posts = Posts()
         self._threads: list[threading.Thread] = []
 
-    async def publish(self, environ: dict[str, Any], body: bytes) -> StoredPost | None:
-        """Publish a plain post; None leaves it to its view.
+    async def publish(self, environ: dict[str, Any], body: bytes) -> StoredPost | WhyNotPlain:
+        """Publish a plain post, or return why the view must answer the request.
 
         Raises Problem 503 if too many wait, or if the database went away meanwhile.
         """
         post = _post(environ, body)
-        if post is None:
-            return None
+        if isinstance(post, WhyNotPlain):
+            return post
         if not self._threads:
             self._start()
         if not self._posts.put(post):
@@ -65,7 +60,7 @@ class Intake:
         done = await post.done
         if isinstance(done, Problem):
             raise done
-        return None if done is None else StoredPost(post.event_type is None, done)
+        return done if isinstance(done, WhyNotPlain) else StoredPost(post.event_type is None, done)
 
     def close(self) -> None:
         """Store the waiting posts, and end."""
@@ -83,42 +78,31 @@ class Intake:
             thread.start()
 
 
-def _post(environ: dict[str, Any], body: bytes) -> Post | None:
+def _post(environ: dict[str, Any], body: bytes) -> Post | WhyNotPlain:
     scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     if environ["REQUEST_METHOD"] != "POST" or scheme.lower() != "bearer" or not key.strip():
-        return None
-    if not _is_host(environ.get("HTTP_HOST", "")):
-        return None
-    event_type = None
-    if environ["PATH_INFO"] == BATCH:
-        messages = _messages(environ, body)
-    else:
-        event_type = _event_type(environ, body)
-        messages = 0 if event_type is None else 1
-    if not messages:
-        return None
-    done = asyncio.get_running_loop().create_future()
-    return Post(key.strip(), event_type, environ, body, done, messages)
-
-
-def _event_type(environ: Mapping[str, Any], body: bytes) -> str | None:
-    """Return the event type of a post of one message; None if the post is not plain."""
+        return WhyNotPlain.NO_POST
     path = _PATH.match(environ["PATH_INFO"])
-    is_plain = not environ["QUERY_STRING"] and len(body) <= LONGEST_BODY
-    if path is None or not is_plain or any(name in environ for name in _NOT_PLAIN):
-        return None
-    return path["event_type"] if is_name(path["event_type"]) else None
-
-
-def _messages(environ: Mapping[str, Any], body: bytes) -> int:
-    """Return the maximum number of messages in a batch; 0 if it is not plain.
-
-    An exact count needs parsing, for which all other requests would wait.
-    """
-    if environ["QUERY_STRING"] not in ("", PARTIAL) or len(body) > LONGEST_BATCH:
-        return 0
-    count = body.count(b'"event"')
-    return count if count <= MAX_ITEMS else 0
+    is_batch = environ["PATH_INFO"] == BATCH
+    if (path is None and not is_batch) or not _is_host(environ.get("HTTP_HOST", "")):
+        return WhyNotPlain.NO_POST
+    query = environ["QUERY_STRING"]
+    reason = why_not_plain(
+        query="" if is_batch and query == PARTIAL else query,
+        body_bytes=len(body),
+        is_batch=is_batch,
+        # The headers of a batch's request belong to none of its messages.
+        headers=() if is_batch else [name for key, name in _HEADERS.items() if key in environ],
+    )
+    if reason is not None:
+        return reason
+    # Parsing would give an exact count, and all other requests would wait for it.
+    messages = body.count(b'"event"') if is_batch else 1
+    if not 0 < messages <= MAX_ITEMS:
+        return WhyNotPlain.MANY_ITEMS if messages else WhyNotPlain.REFUSED
+    done = asyncio.get_running_loop().create_future()
+    event_type = None if path is None else path["event_type"]
+    return Post(key.strip(), event_type, environ, body, done, messages)
 
 
 def _is_host(host: str) -> bool:

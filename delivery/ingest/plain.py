@@ -1,7 +1,8 @@
 """Plain posts: their messages and the subscriptions of each, by a committer's cache.
 
-Posts that are not plain or must be refused are left to the view. Only the bad items of a partial
-batch are answered here, each with the problem that the view would return.
+Other posts and refusals are left to the view, for a reason of `delivery/publishing/plain.py`. Only
+the bad items of a partial batch are answered here, each with the problem that the view would
+return.
 """
 
 import logging
@@ -21,28 +22,27 @@ from delivery.incoming.problems import Problem
 from delivery.incoming.rate_limit import COUNTED, bucket_of
 from delivery.ingest.cache import ConfigurationCache
 from delivery.ingest.posts import Post
-from delivery.publishing.callback_urls import CALLBACK_URL
-from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, check_body
+from delivery.publishing.drafts import Draft, PublishRefusedError, check_body
 from delivery.publishing.owed_deliveries import Owed
+from delivery.publishing.plain import WhyNotPlain, why_not_plain
 from delivery.publishing.publish import claim_of
 from delivery.publishing.stored_messages import Accepted
 from subscriptions.filters import document
-from subscriptions.matching.errors_to import ERRORS_TO
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
-from subscriptions.matching.reply_to import REPLY_TO
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_name
 
 log = logging.getLogger(__name__)
-
-# Messages with these headers take more than one statement.
-_NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL, ERRORS_TO, REPLY_TO})
 
 PARTIAL = "partial=true"
 
 
 class NotPlainError(Exception):
     """The view must answer the post."""
+
+    def __init__(self, reason: WhyNotPlain) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +80,30 @@ class PlainReader:
     def __init__(self, cache: ConfigurationCache) -> None:
         self._cache = cache
 
-    def read_post(self, post: Post) -> PlainPost | None:
-        """Return the messages to store; None if the post is not plain, or must be refused."""
+    def read_post(self, post: Post) -> PlainPost | WhyNotPlain:
+        """Return the messages to store, or why the view must answer the post."""
         try:
             return self._plain_post(post)
-        except (NotPlainError, Problem, PublishRefusedError):
-            return None
+        except NotPlainError as error:
+            return error.reason
+        except (Problem, PublishRefusedError):
+            return WhyNotPlain.REFUSED
         except Error:
             raise
         except Exception:
             # Its neighbours are stored whatever was raised; the view will report the same error for
             # this one.
             log.exception("a post could not be matched")
-            return None
+            return WhyNotPlain.FAILED
 
     def _plain_post(self, post: Post) -> PlainPost:
         grant = self._cache.grant(post.key)
         if grant is None:
-            raise NotPlainError
+            raise NotPlainError(WhyNotPlain.NO_GRANT)
         read = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
         if not read.owed:
             # Nothing is stored that could show whether the configuration is still the same.
-            raise NotPlainError
+            raise NotPlainError(WhyNotPlain.REFUSED)
         _count(post, grant, messages=len(read.owed) + len(read.refused))
         return read
 
@@ -140,15 +142,17 @@ class PlainReader:
             raise problem_of_refusal(refused) from None
 
     def _event_type(self, grant: Grant, name: str) -> EventType:
-        event_type = self._cache.event_type(name) if is_name(name) else None
-        if event_type is None or not grant.allows(event_type):
-            raise NotPlainError
-        return event_type
+        found = self._cache.event_type(name) if is_name(name) else WhyNotPlain.NO_EVENT_TYPE
+        if isinstance(found, WhyNotPlain):
+            raise NotPlainError(found)
+        if not grant.allows(found):
+            raise NotPlainError(WhyNotPlain.NO_EVENT_TYPE)
+        return found
 
     def _owed(self, grant: Grant, draft: Draft) -> Owed:
         """Return the message with its recipients; raise PublishRefusedError."""
-        if not _NOT_PLAIN.isdisjoint(draft.headers):
-            raise NotPlainError
+        if reason := why_not_plain(headers=draft.headers):
+            raise NotPlainError(reason)
         check_body(draft)
         matches = self._matches(draft)
         return Owed(
@@ -163,10 +167,8 @@ class PlainReader:
             content = document(draft.headers, draft.body)
             possible = subscribed.candidates.possible(content)
             matches = qualifying_candidates(possible, content, by_subscriber=is_topic)
-        if subscribed.may_need_more_statements and any(
-            match.needs_more_statements for match in matches
-        ):
-            raise NotPlainError
+        if not subscribed.is_plain and (reason := why_not_plain(matches=matches)):
+            raise NotPlainError(reason)
         return matches
 
 
@@ -174,10 +176,10 @@ def _items(post: Post) -> list[Item | Problem]:
     try:
         items = read_items(post.body, content_type=post.environ.get("CONTENT_TYPE", ""))
     except ValueError:
-        raise NotPlainError from None
+        raise NotPlainError(WhyNotPlain.REFUSED) from None
     if len(items) > post.messages:
         # A name written with escapes was not counted.
-        raise NotPlainError
+        raise NotPlainError(WhyNotPlain.MANY_ITEMS)
     return items
 
 
@@ -187,5 +189,5 @@ def _count(post: Post, grant: Grant, *, messages: int) -> None:
     if bucket is None or COUNTED in post.environ:
         return
     if bucket.wait_seconds(grant.publisher.pk, messages=messages):
-        raise NotPlainError
+        raise NotPlainError(WhyNotPlain.TOO_FAST)
     post.environ[COUNTED] = True

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from delivery.incoming.problems import Problem
+from delivery.publishing.plain import LONGEST_BATCH, WhyNotPlain
 
 # The size of a group for one statement; a batch may exceed it.
 MOST_TOGETHER = 100
-MOST_BYTES_TOGETHER = 1024 * 1024
+MOST_BYTES_TOGETHER = LONGEST_BATCH
 MOST_WAITING = 2_000
 # The limit for messages in batches: some seconds' work.
 MOST_MESSAGES_WAITING = 10_000
@@ -20,7 +21,7 @@ MOST_MESSAGES_WAITING = 10_000
 class Post:
     """One request to publish one message, or a batch.
 
-    `done` results in the body of the 202, a Problem, or None if the view must answer.
+    `done` results in the body of the 202, a Problem, or the reason why the view must answer.
     """
 
     key: str
@@ -28,7 +29,7 @@ class Post:
     event_type: str | None
     environ: dict[str, Any]
     body: bytes = field(repr=False)
-    done: "asyncio.Future[bytes | Problem | None]"
+    done: "asyncio.Future[bytes | Problem | WhyNotPlain]"
     # The maximum number of messages.
     messages: int = 1
 

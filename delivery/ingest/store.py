@@ -8,13 +8,14 @@ from django.db import transaction
 
 from delivery.ingest.plain import PlainPost
 from delivery.ingest.posts import Post
+from delivery.publishing.plain import WhyNotPlain
 from delivery.publishing.stored_messages import Accepted, Configuration, store_messages
 
 
 def store_together(
     plain: Sequence[PlainPost], *, as_of: Configuration, is_alone: bool = False
-) -> list[tuple[Post, bytes | None]] | None:
-    """Return each post with its answer, None for one whose key was used: nothing of it is stored.
+) -> list[tuple[Post, bytes | WhyNotPlain]] | None:
+    """Return each post with its answer, or KEY_IS_USED: then nothing of it is stored.
 
     Return None as a whole if the configuration has changed since `as_of`: nothing was stored.
 
@@ -38,9 +39,8 @@ def store_together(
         others = store_together(
             [plain_post for plain_post in plain if plain_post not in half], as_of=as_of
         )
-        return (
-            None if others is None else [*others, *((plain_post.post, None) for plain_post in half)]
-        )
+        used = [(plain_post.post, WhyNotPlain.KEY_IS_USED) for plain_post in half]
+        return None if others is None else [*others, *used]
     stored[1].notify()
     return [(plain_post.post, _answer(plain_post, accepted)) for plain_post, accepted in answers]
 
@@ -53,6 +53,7 @@ def _divided(
         yield plain_post, list(islice(left, len(plain_post.owed)))
 
 
-def _answer(plain_post: PlainPost, accepted: Sequence[Accepted | None]) -> bytes | None:
+def _answer(plain_post: PlainPost, accepted: Sequence[Accepted | None]) -> bytes | WhyNotPlain:
     stored = [each for each in accepted if each is not None]
-    return plain_post.answer(stored) if len(stored) == len(accepted) else None
+    is_whole = len(stored) == len(accepted)
+    return plain_post.answer(stored) if is_whole else WhyNotPlain.KEY_IS_USED

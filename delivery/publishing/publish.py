@@ -20,6 +20,7 @@ from delivery.publishing.drafts import (
 )
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed_deliveries import Owed
+from delivery.publishing.plain import needs_more_statements
 from delivery.publishing.stored_messages import Accepted, NewWork, store_messages
 from subscriptions.filters import document
 from subscriptions.matching.match import Candidate, candidates, qualifying_candidates
@@ -61,7 +62,7 @@ def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
 def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
     matched = match_drafts(drafts)
     is_volatile = all(draft.event_type.is_volatile for draft in drafts)
-    if not is_volatile and not _needs_more_statements(drafts, matched):
+    if not is_volatile and not any(map(needs_more_statements, drafts, matched)):
         # One statement is a transaction of its own: no BEGIN, no COMMIT.
         return _store(publisher, list(zip(drafts, matched, strict=True)))
     with transaction.atomic():
@@ -73,16 +74,6 @@ def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accept
 def _commit_asynchronously() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
-
-
-def _needs_more_statements(drafts: Sequence[Draft], matched: Sequence[list[Candidate]]) -> bool:
-    """True if a draft has a key or a callback, may be a duplicate or part of a join, or is SHADOW.
-
-    That is rare, and takes more than one statement.
-    """
-    if any(draft.idempotency_key or draft.callback for draft in drafts):
-        return True
-    return any(match.needs_more_statements for matches in matched for match in matches)
 
 
 def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:

@@ -51,11 +51,6 @@ class Candidate:
     def joins(self) -> bool:
         return self.join_mode != JoinMode.NONE
 
-    @property
-    def needs_more_statements(self) -> bool:
-        """Return whether its match takes more than the statement that stores a message."""
-        return self.is_shadow or self.deduplicates or self.joins
-
 
 def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
     """Return the event type's subscriptions that may qualify for messages with these headers.

@@ -1,7 +1,7 @@
 """Posts on the short way are stored and answered as if each had been alone with its view."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,6 @@ from delivery.models import Delivery, IdempotencyKey, Message
 from delivery.models.message import parse_public_id
 from delivery.senders.notifications import notification_of
 from subscriptions.models import (
-    DedupMode,
     EventType,
     Kind,
     Mode,
@@ -84,31 +83,6 @@ def test_messages_of_a_group_are_stored_like_single_ones(
             assert await elsewhere(stored, answer.content["id"]) == await elsewhere(
                 stored, alone.content["id"]
             )
-
-    with_intake(scenario)
-
-
-def _with_schema(wanted: EventType) -> None:
-    EventType.objects.filter(pk=wanted.pk).update(json_schema={"type": "object"})
-
-
-def _volatile(wanted: EventType) -> None:
-    EventType.objects.filter(pk=wanted.pk).update(durability="VOLATILE")
-
-
-def _deduplicated(wanted: EventType) -> None:
-    Subscription.objects.filter(event_type=wanted).update(dedup_mode=DedupMode.KEY)
-
-
-@pytest.mark.parametrize("make", [_with_schema, _volatile, _deduplicated])
-def test_unusual_requests_are_left_to_the_view(
-    key: str, wanted: EventType, make: Callable[[EventType], None]
-) -> None:
-    make(wanted)
-
-    async def scenario(posting: Posting) -> None:
-        answer = await posting.post(wanted.name, key=key, headers=JSON)
-        assert (answer.status, answer.is_short) == (202, False)
 
     with_intake(scenario)
 

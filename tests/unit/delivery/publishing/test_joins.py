@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.lifecycle import transitions
 from delivery.maintenance.expiry import settle_overdue
-from delivery.models import Delivery, FailureNotice, JoinKey, JournalEntry, Message, Status
+from delivery.models import Delivery, FailureNotice, JoinKey, JournalEntry, Status
 from delivery.models.message import parse_public_id
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
@@ -22,13 +22,11 @@ from subscriptions.models import (
     JoinMode,
     MatchMode,
     Mode,
-    Scope,
     Subscriber,
     Subscription,
     SubscriptionStatus,
 )
 from tests.support import factories
-from tests.unit.delivery.ingest.posting import Posting, with_intake
 
 pytestmark = pytest.mark.django_db
 
@@ -245,20 +243,3 @@ def overdue(row: Delivery) -> None:
             "UPDATE delivery_waiting SET expires_at = now() - interval '1 second' WHERE id = %s",
             [row.pk],
         )
-
-
-@pytest.mark.django_db(transaction=True)
-def test_posts_without_a_join_take_the_short_way_and_others_the_view() -> None:
-    plain = factories.subscription()
-    join = joining(factories.subscriber(), "a.A")
-    _, key = factories.api_key(Scope.PUBLISH)
-
-    async def scenario(posting: Posting) -> None:
-        assert (await posting.post(plain.event_type.name, key=key)).is_short
-        answer = await posting.post("a.A", key=key)
-        assert (answer.status, answer.is_short) == (202, False)
-        assert answer.content["deliveries"] == 1
-
-    with_intake(scenario)
-    assert Message.objects.count() == 3
-    assert Delivery.objects.filter(subscription=join).count() == 2
