@@ -6,7 +6,7 @@ from enum import Enum
 
 from delivery.outcome import Outcome
 from delivery.states import NEVER_CALLED, OutcomeClass, Status
-from subscriptions.values.schedules import offset_seconds
+from subscriptions.values.schedules import doubling_pause, offset_seconds
 
 # The pause of a blocked lane varies by this share, so that lanes that were blocked together do not
 # all return at once.
@@ -181,9 +181,7 @@ def least_pause_seconds(rules: Rules, *, failures: int) -> float:
 
 
 def _usual_pause(rules: Rules, *, failures: int) -> float:
-    # The exponent is bounded so that a lane blocked for years does not overflow.
-    doubled = rules.pause_seconds * 2.0 ** min(failures - 1, 30)
-    return min(doubled, rules.pause_max_seconds)
+    return doubling_pause(rules.pause_seconds, failures=failures, longest=rules.pause_max_seconds)
 
 
 def requested_pause(outcome: Outcome, rules: Rules) -> float | None:

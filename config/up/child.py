@@ -15,6 +15,7 @@ from config.up.adopted_process import AdoptedProcess
 from config.up.logfiles import open_log
 from config.web.connections import max_connections
 from delivery.cluster.orphans import end_with_parent
+from subscriptions.values.schedules import doubling_pause
 
 MANAGE = str(ASSETS / "manage.py")
 # The network of the demo's receivers.
@@ -43,8 +44,10 @@ class Restarts:
 
     def count_death(self, *, now: float, started_at: float) -> None:
         self.in_a_row = 1 if now - started_at > STEADY_SECONDS else self.in_a_row + 1
-        pause = 0.0 if self.in_a_row == 1 else FIRST_PAUSE_SECONDS * 2 ** (self.in_a_row - 2)
-        self.due_at = now + min(pause, LONGEST_PAUSE_SECONDS)
+        pause = doubling_pause(
+            FIRST_PAUSE_SECONDS, failures=self.in_a_row - 1, longest=LONGEST_PAUSE_SECONDS
+        )
+        self.due_at = now + (0.0 if self.in_a_row == 1 else pause)
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 
 from delivery.models.lane import DUTY_LOCKS
 from subscriptions.database_away import is_away
+from subscriptions.values.schedules import doubling_pause
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class Duty:
             return
         log.error("duty failed", exc_info=error, extra={"duty": self.name})
         self.failures += 1
-        self._pause(min(2.0 ** (self.failures - 1), LONGEST_PAUSE_SECONDS))
+        self._pause(doubling_pause(1.0, failures=self.failures, longest=LONGEST_PAUSE_SECONDS))
 
     def _is_ours(self) -> bool:
         with connection.cursor() as cursor:

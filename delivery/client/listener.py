@@ -18,6 +18,7 @@ from delivery.client.mailbox import (
     RemoteMailbox,
 )
 from delivery.client.rest import ClientError, RefusedError, UnreachableError
+from subscriptions.values.schedules import doubling_pause
 
 # Returns the reason why it could not take the message; empty if it has taken it.
 Handler = Callable[[FetchedMessage], str]
@@ -181,4 +182,4 @@ class MailboxListener:
         if not self._failures:
             self.say(f"{error}\nTrying again until it answers.")
         self._failures += 1
-        self.pause(min(2.0 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
+        self.pause(doubling_pause(1.0, failures=self._failures, longest=LONGEST_PAUSE_SECONDS))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import orjson
 
 from delivery.client.http import NoAnswerError, Response, bare_session, call_trusted
+from subscriptions.values.schedules import doubling_pause
 
 # Tries of a call with an answer 429 or 503 (repeat later), before it fails.
 MAX_TRIES = 10
@@ -144,7 +145,8 @@ def _seconds_before_repeating(
 ) -> float | None:
     """Return the seconds until the next try, None if there is none."""
     if isinstance(error, UnreachableError):
-        return 2.0 ** (tries - 1) if is_repeatable and tries < MAX_TRIES_UNANSWERED else None
+        pause = doubling_pause(1.0, failures=tries, longest=MAX_RETRY_AFTER_SECONDS)
+        return pause if is_repeatable and tries < MAX_TRIES_UNANSWERED else None
     may_repeat = error.status == 429 or (error.status == 503 and is_repeatable)
     seconds = min(error.retry_after_seconds, MAX_RETRY_AFTER_SECONDS)
     return seconds if may_repeat and tries < MAX_TRIES else None

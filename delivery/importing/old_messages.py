@@ -3,7 +3,7 @@
 import base64
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from delivery.importing.lines import ImportLineError, Line
 from delivery.incoming.batch_items import body_of, headers_of
@@ -11,6 +11,7 @@ from delivery.incoming.headers import MAX_IDEMPOTENCY_KEY_LENGTH
 from delivery.incoming.problems import Problem
 from subscriptions.matching.match import Candidate
 from subscriptions.models import EventType, Processing, Publisher, Subscription, SubscriptionStatus
+from subscriptions.values.times import parse_time
 
 _KEY = re.compile(rf"[!-~](?:[ -~]{{0,{MAX_IDEMPOTENCY_KEY_LENGTH - 2}}}[!-~])?")
 _BETWEEN_NAMES = re.compile(r"[\s,;]+")
@@ -44,12 +45,11 @@ def moment_of(line: Line, name: str) -> datetime | None:
     """Return a time; without a zone it is UTC. None if the line has none."""
     text = text_of_line(line, name)
     try:
-        moment = datetime.fromisoformat(text) if text else None
+        return parse_time(text) if text else None
     except ValueError:
         raise ImportLineError(
             line.number, f"{name}: {text[:40]!r} is no time; write 2026-11-22T10:15:00Z."
         ) from None
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
 
 
 def headers_in(line: Line) -> dict[str, str]:

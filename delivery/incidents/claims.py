@@ -21,6 +21,7 @@ from django.db.models import F, Min
 
 from delivery.database import queries
 from delivery.models import AlertChannel, IncidentAlert
+from subscriptions.values.schedules import doubling_pause
 
 # How long a sender may take for the claimed alerts.
 CLAIMED_FOR = timedelta(minutes=2)
@@ -28,8 +29,6 @@ CLAIMED_FOR = timedelta(minutes=2)
 MOST_AT_ONCE = 100
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 600.0
-# The pause is the longest by then; a higher power of 2 may be too large for a float.
-MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +79,8 @@ def note_sent(ids: Collection[int], *, now: datetime) -> None:
 
 def note_failed(claimed: ClaimedAlerts, *, error: str, now: datetime) -> None:
     """Record the error, and try the unsent alerts again after a pause, longer each time."""
-    doublings = min(claimed.alerts[0].tries, MOST_DOUBLINGS)
-    pause = min(FIRST_PAUSE_SECONDS * 2.0**doublings, LONGEST_PAUSE_SECONDS)
+    failures = claimed.alerts[0].tries + 1
+    pause = doubling_pause(FIRST_PAUSE_SECONDS, failures=failures, longest=LONGEST_PAUSE_SECONDS)
     ids = [alert.pk for alert in claimed.alerts]
     IncidentAlert.objects.filter(pk__in=ids, sent_at=None).update(
         tries=F("tries") + 1, next_at=now + timedelta(seconds=pause), error=error[:500]

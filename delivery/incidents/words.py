@@ -1,10 +1,9 @@
 """The texts about an incident: of journal entries, and of mail and chat."""
 
-from datetime import datetime, timedelta
-
 from delivery.incidents.facts import WAITING_LIMIT, IncidentFacts
 from delivery.models import Incident
 from subscriptions.values.counts import counted
+from subscriptions.values.times import duration, time_text
 
 
 def journal_text(incident: Incident, event: str, what: str) -> str:
@@ -30,23 +29,24 @@ def alert_text(incident: Incident, facts: IncidentFacts, event: str, *, link: st
 def _lines(incident: Incident, facts: IncidentFacts, event: str) -> list[str]:
     if event == "Closed":
         return _closing_lines(incident)
-    lines = [f"{incident.subject}, since {_moment(incident.first_at)}.", ""]
+    lines = [f"{incident.subject}, since {time_text(incident.first_at)}.", ""]
     lines += [f"Cause: {incident.cause}"] if incident.cause else []
     if facts.message is not None:
         lines.append(f"Message: {facts.message} ({facts.event}) to {facts.place}")
     lines += [f"Failed: {counted(incident.count, 'delivery')}"] if incident.count else []
     lines += [f"Waiting: {waiting_text(facts.waiting)}"] if facts.waiting is not None else []
-    lines += [f"Next try: {_moment(facts.next_try_at)}"] if facts.next_try_at else []
+    lines += [f"Next try: {time_text(facts.next_try_at)}"] if facts.next_try_at else []
     return lines
 
 
 def _closing_lines(incident: Incident) -> list[str]:
     assert incident.closed_at is not None
-    lasted = _duration(incident.closed_at - incident.first_at)
+    lasted = duration(incident.closed_at - incident.first_at)
+    first_at, closed_at = time_text(incident.first_at), time_text(incident.closed_at)
     lines = [
         f"{incident.subject}: this is over.",
         "",
-        f"It lasted {lasted}, from {_moment(incident.first_at)} to {_moment(incident.closed_at)}.",
+        f"It lasted {lasted}, from {first_at} to {closed_at}.",
     ]
     lines += [f"Cause: {incident.cause}"] if incident.cause else []
     if incident.waiting is not None:
@@ -59,16 +59,3 @@ def waiting_text(waiting: int) -> str:
     if waiting > WAITING_LIMIT:
         return f"more than {WAITING_LIMIT:,} deliveries"
     return counted(waiting, "delivery")
-
-
-def _duration(span: timedelta) -> str:
-    """Return `45 s`, `10 min 4 s` or `2 h 5 min`: the two largest units."""
-    minutes, seconds = divmod(round(span.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours:,} h {minutes} min"
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

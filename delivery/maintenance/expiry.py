@@ -18,6 +18,7 @@ from delivery.database import queries
 from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, Status
 from subscriptions.values.counts import counted
+from subscriptions.values.times import time_text
 
 _UNITS = (("day", 86_400), ("hour", 3_600))
 _WORDS = {
@@ -79,7 +80,7 @@ def _cause(row: Mapping[str, Any]) -> str:
                 f"not acknowledged after {row['receives']} receives, as many as max_receives allows"
             )
         case "DROPPED":
-            moment = f"{row['started_at']:%Y-%m-%d %H:%M:%S} UTC"
+            moment = time_text(row["started_at"])
             return f"dropped: it is VOLATILE, and the database server restarted at {moment}"
     if row["lane_id"] is None and row["is_joined"]:
         return "the other messages of its join did not come within"

@@ -4,11 +4,10 @@ import sys
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 from tqdm import tqdm
 
 from delivery.management.history_running import run_requested
@@ -18,6 +17,8 @@ from delivery.replays import replays
 from delivery.replays.replays import ReplayRefusedError
 from subscriptions.models import Subscription
 from subscriptions.values.counts import counted
+from subscriptions.values.references import subscription_condition
+from subscriptions.values.times import parse_time
 
 LOOK_SECONDS = 0.5
 _UNDER_WAY = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
@@ -74,12 +75,10 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
 
 def find_subscription(text: str) -> Subscription:
     """Return the subscription of that id, or of that subscriber and name; raise CommandError."""
-    subscriber, _, name = text.rpartition("/")
-    by_name = Q(name=name, subscriber__name=subscriber)
-    by_id = Q(pk=int(text)) if text.isascii() and text.isdigit() and len(text) <= 18 else by_name
-    subscription = (
-        Subscription.objects.select_related("subscriber", "event_type").filter(by_id).first()
-    )
+    condition = subscription_condition(text)
+    rows = Subscription.objects.select_related("subscriber", "event_type").filter(**condition)
+    # Several subscriptions may have a name alone.
+    subscription = None if condition.keys() == {"name"} else rows.first()
     if subscription is None:
         raise CommandError(
             f"There is no subscription {text}; give its id, or subscriber/subscription."
@@ -90,12 +89,11 @@ def find_subscription(text: str) -> Subscription:
 def parse_moment(text: str) -> datetime:
     """Parse a time; without a zone it is UTC."""
     try:
-        read = datetime.fromisoformat(text)
+        return parse_time(text)
     except ValueError as error:
         raise ArgumentTypeError(
             f"{text} is no moment; write 2026-11-22 or 2026-11-22T10:15:00Z"
         ) from error
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
 def _select(replay: Replay) -> None:

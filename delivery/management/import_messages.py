@@ -21,6 +21,7 @@ from delivery.models import Delivery, JournalKind, MessageReservation
 from delivery.states import OPEN
 from subscriptions.models import Publisher, Subscription, SubscriptionStatus
 from subscriptions.values.counts import counted
+from subscriptions.values.times import time_text
 
 HAS_CHANGES = 2
 PROGRESS_LINES = 20_000
@@ -157,9 +158,7 @@ def _notes_of_backlog(checked: TakenOver, reservation: MessageReservation | None
     ]
     ids = list(checked.of_subscription)
     if reservation is not None:
-        notes.append(
-            f"sent before all messages published since {reservation.made_at:%Y-%m-%d %H:%M:%S} UTC"
-        )
+        notes.append(f"sent before all messages published since {time_text(reservation.made_at)}")
     else:
         notes += _behind(ids)
     if flowing := _flowing(ids):

@@ -14,6 +14,7 @@ from django.db.models.functions import Concat
 
 from delivery.models import RUN_OPEN, SOLE_STEPS, PipelineRun, Replay, ReplayState, RunState, Step
 from delivery.models.moment import Clock
+from subscriptions.values.times import time_text
 
 
 class RunOpenError(Exception):
@@ -23,14 +24,10 @@ class RunOpenError(Exception):
         self.run = run
         if run.started_at is not None:
             message = (
-                f"{run} has been running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; "
-                "it continues by itself."
+                f"{run} has been running since {time_text(run.started_at)}; it continues by itself."
             )
         else:
-            message = (
-                f"{run} was requested at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC "
-                "and waits for its turn."
-            )
+            message = f"{run} was requested at {time_text(run.asked_at)} and waits for its turn."
         super().__init__(message)
 
 

@@ -31,6 +31,7 @@ from delivery.publishing.callback_tokens import callback_key, read_token
 from delivery.publishing.callback_urls import CallbackRefusedError, CallbackTarget, callback_target
 from subscriptions.models import EventType, Kind, Policy, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
+from subscriptions.values.times import time_text
 
 SUBSCRIBER = "Inturn.Callbacks"
 SUBSCRIPTION = "callbacks"
@@ -83,7 +84,7 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
     """Raise CallbackRefusedError 410 if it is too late for any answer."""
     if callback_state(callback, now=now) == "EXPIRED":
         raise CallbackRefusedError(
-            f"This callback could be answered until {callback.expires_at:%Y-%m-%d %H:%M:%S} UTC.",
+            f"This callback could be answered until {time_text(callback.expires_at)}.",
             status=410,
         )
 

@@ -18,6 +18,7 @@ from delivery.replays.requests import ReplayRefusedError, ReplayRequest, checked
 from subscriptions import changes
 from subscriptions.models import Subscription
 from subscriptions.values.counts import counted
+from subscriptions.values.times import time_text
 
 __all__ = ["ReplayRefusedError", "cancel_replay", "request_replay", "select_again", "start_replay"]
 
@@ -40,8 +41,8 @@ def request_replay(
         replay = Replay.objects.create(subscription=subscription, asked_by=actor, **fields)
         replay.refresh_from_db()
         text = (
-            f"Requested: messages published from {_moment(replay.since)} to "
-            f"{_moment(replay.until)}."
+            f"Requested: messages published from {time_text(replay.since)} to "
+            f"{time_text(replay.until)}."
         )
         _record(replay, text, actor)
         after = changes.snapshot(replay)
@@ -128,7 +129,3 @@ def _record(replay: Replay, text: str, actor: str) -> None:
 def _note_state(replay: Replay, action: str, *, before: str, actor: str) -> None:
     old, now = {"state": str(before)}, {"state": replay.state}
     changes.record_change(actor=actor, action=action, instance=replay, before=old, after=now)
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -14,13 +14,14 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import F, Q, QuerySet
-from django.utils.dateparse import parse_datetime
 
 from delivery.lifecycle.transitions import CANCELLABLE, RESUBMITTABLE
 from delivery.models import BulkVerb, Delivery, IncidentDelivery, Status
 from delivery.models.delivery import DeliveryQuerySet
 from delivery.states import OPEN
 from subscriptions.models import JoinMode, Mode
+from subscriptions.values.references import subscription_condition
+from subscriptions.values.times import parse_time
 
 # Counting stops here, because it reads every delivery that it counts.
 COUNT_LIMIT = 100_000
@@ -45,7 +46,6 @@ _HAS_A_PLACE = (
     | Q(subscription__join_mode=JoinMode.ALL)
 )
 _MOMENTS = {"since": "message__published_at__gte", "until": "message__published_at__lt"}
-_LONGEST_ID = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,18 @@ def selected_deliveries(
         failed = IncidentDelivery.objects.filter(incident=chosen["incident"])
         rows = rows.filter(id__in=failed.values("delivery_id"))
     moments = {
-        lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen
+        lookup: parse_time(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen
     }
-    return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")
+    if "subscription" in chosen:
+        rows = rows.filter(
+            **subscription_condition(
+                chosen["subscription"],
+                id="subscription",
+                name="subscription__name",
+                subscriber="subscription__subscriber__name",
+            )
+        )
+    return rows.filter(**moments).order_by("id")
 
 
 def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> SelectionPreview:
@@ -108,14 +117,3 @@ def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
 def one_of(statuses: Iterable[str]) -> Q:
     """Return an OR of single statuses, so that each can use its own index."""
     return reduce(or_, (Q(status=status) for status in statuses))
-
-
-def _of_subscription(text: str | None) -> Q:
-    if text is None:
-        return Q()
-    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID:
-        return Q(subscription=int(text))
-    subscriber, slash, name = text.partition("/")
-    if slash:
-        return Q(subscription__subscriber__name=subscriber, subscription__name=name)
-    return Q(subscription__name=text)

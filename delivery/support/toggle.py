@@ -26,6 +26,7 @@ from delivery.support import bulk_jobs, held_objects
 from delivery.support.held_objects import Held
 from subscriptions import changes
 from subscriptions.models import Installation, Subscriber, Subscription, SubscriptionStatus
+from subscriptions.values.times import time_text
 
 Backlog = Literal["deliver", "cancel"]
 ACTIVE, HELD, INACTIVE = (
@@ -94,7 +95,7 @@ def record_hold(owner: Held, *, actor: str) -> None:
     """Write the journal entry of a hold, why deliveries wait; also for a new HELD object."""
     subject = "all sending" if isinstance(owner, Installation) else str(owner)
     verb = "was" if isinstance(owner, Installation) else "was made"
-    until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
+    until = f" until {time_text(owner.held_until)}" if owner.held_until else ""
     text = (
         f"{subject} {verb} HELD{until}: messages are stored, "
         "and nothing of it is sent or handed out."

@@ -20,6 +20,7 @@ from delivery.console.shared import labels, links, times
 from delivery.console.shared.addresses import address_for
 from delivery.support.bounded_counts import Bounded
 from subscriptions.values.shown_addresses import secret_address_key
+from subscriptions.values.times import largest_unit
 
 register = template.Library()
 
@@ -51,7 +52,7 @@ def due(moment: datetime | None) -> SafeString | str:
 @register.filter
 def age(moment: datetime | None) -> str:
     """The time since a moment in one unit and without "ago", for large type: `3 min`."""
-    return times.largest_unit(timezone.now() - moment) if moment else "–"
+    return largest_unit(timezone.now() - moment) if moment else "–"
 
 
 @register.filter

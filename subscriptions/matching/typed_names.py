@@ -17,12 +17,12 @@ from django.db.models.functions import Concat
 from subscriptions.models import Subscription
 from subscriptions.reach import Reach
 from subscriptions.values.names import MAX_NAME_LENGTH, is_name
+from subscriptions.values.references import subscription_condition
 
 LONGEST_SUBSCRIPTION = 2 * MAX_NAME_LENGTH + 1
 # Comparing this many names with the typed one takes some tens of milliseconds.
 _COMPARED = 5_000
 _CUTOFF = 0.6
-_LONGEST_ID = 18
 _FULL_NAME = Concat(F("subscriber__name"), Value("/"), F("name"))
 
 
@@ -43,11 +43,10 @@ def subscription_ids(text: str, *, reach: Reach | None) -> list[int]:
     """
     if reach == Reach():
         raise UnknownNameError(_hidden(Subscription))
-    if text.isascii() and text.isdigit():
-        return [int(text[:_LONGEST_ID])]
-    subscriber, slash, name = text.partition("/")
-    condition = Q(subscriber__name=subscriber, name=name) if slash else Q(name=text)
-    rows = Subscription.objects.filter(condition).order_by()
+    condition = subscription_condition(text, id="pk")
+    if isinstance(number := condition.get("pk"), int):
+        return [number]
+    rows = Subscription.objects.filter(**condition).order_by()
     # Other texts are not sent to the database, which refuses some characters.
     ids = list(rows.values_list("pk", flat=True)) if all(map(is_name, text.split("/", 1))) else []
     if not ids and reach is None:

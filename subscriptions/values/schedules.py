@@ -1,8 +1,9 @@
-"""The times of a policy's retries, if none is late: for `delivery.verdict` and descriptions."""
+"""Waits: of a policy's retries, if none is late, and of tries after failures in a row."""
 
 from collections.abc import Sequence
 
-# 2^30 of the shortest unit are three years, so more doublings only make larger numbers.
+# 2^30 of the shortest unit are three years, so more doublings only make larger numbers. Without a
+# bound, a float overflows after 1,024 failures.
 _MOST_DOUBLINGS = 30
 
 
@@ -17,3 +18,8 @@ def offset_seconds(
     if waits:
         return sum(waits[:retry]) + waits[-1] * max(retry - len(waits), 0)
     return seconds * (2.0 ** min(retry, _MOST_DOUBLINGS) - 1) if is_exponential else seconds * retry
+
+
+def doubling_pause(first: float, *, failures: int, longest: float) -> float:
+    """Return the pause after so many failures in a row: `first`, then twice the one before."""
+    return min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), longest)

@@ -11,8 +11,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from subscriptions.values.moments import with_plus
 from subscriptions.values.names import MAX_NAME_LENGTH, is_name
+from subscriptions.values.times import with_plus
 
 MAX_TEXT_LENGTH = 10_000
 

@@ -20,7 +20,7 @@ from delivery.console.shared.moment_field import moment_field
 from delivery.models import ArchiveFile, ChunkState
 from delivery.models.message import parse_public_id
 from delivery.support.payload import log_view, may_see_payload
-from subscriptions.values.moments import parse_moment
+from subscriptions.values.times import parse_time
 
 
 class DayFilter(ExactText):
@@ -34,7 +34,7 @@ class DayFilter(ExactText):
         if not self.typed():
             return queryset
         try:
-            return queryset.filter(day=parse_moment(self.typed()).date())
+            return queryset.filter(day=parse_time(self.typed()).date())
         except ValueError:
             return queryset.none()
 

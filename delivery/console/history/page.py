@@ -17,7 +17,6 @@ from django.db.models import Max, Model
 
 from delivery.console.health.recent import share_in_words
 from delivery.console.history.range import HOUR, HistoryRange, HistorySpan
-from delivery.console.shared.times import duration
 from delivery.database.queries import named_rows
 from delivery.models import Archived, HistoryHour
 from subscriptions.matching.typed_names import (
@@ -27,6 +26,7 @@ from subscriptions.matching.typed_names import (
 )
 from subscriptions.models import EventType, Subscriber, Subscription
 from subscriptions.reach import reach_of_names
+from subscriptions.values.times import duration
 
 SHOWN = 10
 SUGGESTED_NAMES = 200

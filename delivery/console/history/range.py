@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlencode
 
-from subscriptions.values.moments import parse_moment
+from subscriptions.values.times import parse_time_or_none
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # A longer interval has more rows than a page can read within a request.
@@ -90,7 +90,7 @@ def requested_range(parameters: Mapping[str, str], *, now: datetime) -> HistoryR
         name: parameters.get(name, "").strip().replace("\0", "")[:LONGEST_NAME]
         for name in ("subscriber", "subscription", "event_type")
     }
-    since, until = _moment(parameters.get("since")), _moment(parameters.get("until"))
+    since, until = (parse_time_or_none(parameters.get(name)) for name in ("since", "until"))
     span = HistorySpan.CUSTOM if since or until else _span(parameters.get("span"))
     end = _hour_after(min(until or now, now + DAY))
     begin = _hour_after(since) - HOUR if since else end - span.length
@@ -104,17 +104,6 @@ def _span(text: str | None) -> HistorySpan:
         if text in (HistorySpan.DAY, HistorySpan.WEEK, HistorySpan.MONTH)
         else HistorySpan.WEEK
     )
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        moment = parse_moment(text or "")
-    except ValueError:
-        return None
-    # Dates at the ends of the calendar would overflow in calculations.
-    if not MINYEAR + 1 < moment.year < MAXYEAR - 1:
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _hour_after(moment: datetime) -> datetime:

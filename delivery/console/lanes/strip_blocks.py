@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from delivery.console.lanes.strips import Block, Strip
 from delivery.console.shared.links import address
-from delivery.console.shared.times import largest_unit
 from subscriptions.values.counts import counted
+from subscriptions.values.times import largest_unit
 
 
 def strip_blocks(strip: Strip, *, now: datetime) -> SafeString:

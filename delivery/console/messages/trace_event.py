@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from delivery.console.shared.labels import TONES
-from delivery.console.shared.times import duration
 from delivery.models import Delivery
+from subscriptions.values.times import duration
 
 _OF_A_JOB = re.compile(r" \(((?:resubmission|cancellation) \d+)\)\Z")
 

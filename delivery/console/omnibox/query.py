@@ -6,14 +6,13 @@ not matter. Times are `90s`, `30m`, `1h`, `7d` or `2w` before now, or in ISO for
 
 import re
 from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, UTC
 
 from delivery.console.shared.input_filters import age_of
 from delivery.console.shared.parameters import TAB
 from delivery.console.shared.tabs import IN_DOUBT, TABS
 from delivery.states import Status
 from subscriptions.matching.typed_names import nearest
-from subscriptions.values.moments import parse_moment
+from subscriptions.values.times import parse_time
 
 _PART = re.compile(
     r'(?P<key>[A-Za-z_]+):(?:"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<value>\S*))|(?P<word>\S+)'
@@ -126,16 +125,12 @@ def _time(value: str) -> str:
     if age_of(value) is not None:
         return value.lower()
     try:
-        moment = parse_moment(value)
+        return f"{parse_time(value):%Y-%m-%dT%H:%M:%S}"
     except ValueError:
         raise QueryError(
             f"{value!r} is no time. Write 30m, 1h or 7d for that long ago, or 2026-11-26T08:15 "
             "(UTC)."
         ) from None
-    if not MINYEAR + 1 < moment.year < MAXYEAR - 1:
-        raise QueryError(f"{value!r} is out of range.")
-    utc = moment.astimezone(UTC) if moment.tzinfo else moment
-    return f"{utc:%Y-%m-%dT%H:%M:%S}"
 
 
 def _unknown_key(key: str) -> str:

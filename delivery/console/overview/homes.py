@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Sum
-from django.utils.dateparse import parse_datetime
 
 from delivery.console.pipeline.presets import Preset, report_presets
 from delivery.console.pipeline.verification import PROVEN
@@ -24,6 +23,7 @@ from delivery.models import (
     SubscriptionTraffic,
 )
 from subscriptions.models import Subscription
+from subscriptions.values.times import parse_time_or_none
 
 FAILING = 8
 FAILED_SINCE = timedelta(hours=1)
@@ -78,8 +78,8 @@ def _proof() -> Proof | None:
     return Proof(
         run=run,
         is_proven=str(run.result.get("verdict", "")).lower() == PROVEN,
-        since=parse_datetime(str(run.result.get("since") or "")),
-        until=parse_datetime(str(run.result.get("until") or "")),
+        since=parse_time_or_none(run.result.get("since")),
+        until=parse_time_or_none(run.result.get("until")),
         deliveries=run.result.get("deliveries", 0),
         explained=sum(sum((check.get("explained") or {}).values()) for check in checks),
         broken=sum(check.get("broken", 0) for check in checks),

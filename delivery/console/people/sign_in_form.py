@@ -8,11 +8,11 @@ from django.utils import timezone
 from unfold.forms import AuthenticationForm
 
 from delivery.console.people.known_browser import browser_of
-from delivery.console.shared.times import duration
 from subscriptions import sign_in
 from subscriptions.models import Door
 from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.client_address import client_address
+from subscriptions.values.times import duration
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no types

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from delivery.console.shared.labels import label
-from delivery.console.shared.times import duration
 from delivery.models import RUN_OPEN, Archived, PipelineRun, PipelineSchedule, RunState, Step
+from subscriptions.values.times import duration
 
 TONES = {
     RunState.WAITING: "neutral",

@@ -1,6 +1,7 @@
 """The effect of a policy in a form: its sentences, and the times of its tries as a line."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import log1p
 from typing import Any
 
@@ -13,11 +14,13 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery.console.policies.schedule_words import duration_in_words, offset, retries
+from delivery.console.policies.schedule_words import offset, retries
 from delivery.console.policies.words import policy_sentences
 from delivery.console.shared.recorded_admin import RecordedAdmin
 from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, Policy
+from subscriptions.values.schedules import doubling_pause
+from subscriptions.values.times import rounded_duration
 
 # Of a policy without an end as many tries are shown; of any other at most as many.
 ENDLESS, MOST = 8, 60
@@ -58,12 +61,9 @@ def time_lines(policy: Policy) -> list[TimeLine]:
 
 
 def _pauses(policy: Policy) -> list[float]:
-    passed, pause, offsets = 0.0, float(policy.pause_seconds), []
-    for _ in range(ENDLESS):
-        passed += pause
-        offsets.append(passed)
-        pause = min(2 * pause, float(policy.pause_max_seconds))
-    return offsets
+    first, longest = float(policy.pause_seconds), float(policy.pause_max_seconds)
+    pauses = [doubling_pause(first, failures=n, longest=longest) for n in range(1, ENDLESS + 1)]
+    return list(accumulate(pauses))
 
 
 def _line(title: str, offsets: list[float], *, is_endless: bool) -> TimeLine:
@@ -75,7 +75,7 @@ def _line(title: str, offsets: list[float], *, is_endless: bool) -> TimeLine:
         is_last = seconds == offsets[-1]
         is_labelled = is_last or (place - labelled >= _APART and WIDTH - place >= _APART)
         labelled = place if is_labelled else labelled
-        tries.append(Try(x=place, words=duration_in_words(seconds), is_labelled=is_labelled))
+        tries.append(Try(x=place, words=rounded_duration(seconds), is_labelled=is_labelled))
     return TimeLine(title=title, tries=tries, is_endless=is_endless)
 
 

@@ -3,10 +3,10 @@
 from subscriptions.models import Policy, Schedule
 from subscriptions.values.number_lists import seconds_listed
 from subscriptions.values.schedules import offset_seconds
+from subscriptions.values.times import rounded_duration
 
 # Longer tables show only their beginning and end.
 SHOWN = 6
-_UNITS = ((86_400, "d", 72 * 3600), (3600, "h", 120 * 60), (60, "min", 120))
 
 
 def retries(policy: Policy) -> int | None:
@@ -20,10 +20,10 @@ def describe_schedule(policy: Policy) -> str:
     if count == 0:
         return "With one attempt, nothing is tried again."
     if policy.retry_schedule == Schedule.FIXED:
-        pause = duration_in_words(policy.retry_seconds)
+        pause = rounded_duration(policy.retry_seconds)
         return f"Retries come {pause} after each failure, {_until(policy)}."
     shown = [
-        duration_in_words(offset(policy, number))
+        rounded_duration(offset(policy, number))
         for number in range(1, min(count or SHOWN, SHOWN) + 1)
     ]
     if count is None:
@@ -31,7 +31,7 @@ def describe_schedule(policy: Policy) -> str:
             f"Retries come {', '.join(shown)} after the first failure, and so on until it succeeds."
         )
     if count > SHOWN:
-        shown[-2:] = [f"… {duration_in_words(offset(policy, count))}"]
+        shown[-2:] = [f"… {rounded_duration(offset(policy, count))}"]
     return f"Retries come {', '.join(shown)} after the first failure, {count:,} in all."
 
 
@@ -43,7 +43,7 @@ def span(policy: Policy) -> str:
     if count == 0:
         return "one attempt"
     noun = "retry" if count == 1 else "retries"
-    return f"{count:,} {noun} within {duration_in_words(offset(policy, count))}"
+    return f"{count:,} {noun} within {rounded_duration(offset(policy, count))}"
 
 
 def offset(policy: Policy, retry: int) -> float:
@@ -55,19 +55,11 @@ def offset(policy: Policy, retry: int) -> float:
     )
 
 
-def duration_in_words(seconds: float) -> str:
-    """Return a duration in a suitable unit: `85 s`, `10 min`, `48 h`, `4 d`."""
-    for size, unit, from_seconds in _UNITS:
-        if seconds >= from_seconds:
-            return f"{seconds / size:,.0f} {unit}"
-    return f"{seconds:.3g} s" if seconds < 10 else f"{seconds:.0f} s"
-
-
 def _until(policy: Policy) -> str:
     count = retries(policy)
     if count is None:
         return "until it succeeds"
     if count == 1:
         return "once"
-    last = duration_in_words(offset(policy, count))
+    last = rounded_duration(offset(policy, count))
     return f"{count:,} times: the last {last} after the first failure, if none is late"

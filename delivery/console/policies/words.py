@@ -3,10 +3,10 @@
 from django.forms import model_to_dict
 
 from delivery.console.policies import schedule_words
-from delivery.console.policies.schedule_words import duration_in_words
 from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, InDoubt, Policy, UsedUp
 from subscriptions.values.number_lists import success_codes
+from subscriptions.values.times import rounded_duration
 
 _WORDS = {
     Action.BLOCK: "no later message is sent to this subscriber until it succeeds or the "
@@ -151,7 +151,7 @@ def _used_up(policy: Policy) -> str:
         return f"When the {attempts} failed, the delivery is FAILED and never sent again by itself."
     return (
         f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The "
-        f"subscription's probe URL is called every {duration_in_words(policy.probe_seconds)}, and "
+        f"subscription's probe URL is called every {rounded_duration(policy.probe_seconds)}, and "
         "at the first 2xx the lane resumes by itself; without a probe URL it waits for a person."
     )
 
@@ -181,7 +181,7 @@ def _breaker(policy: Policy) -> list[str]:
         f"A URL is DISABLED when more than {policy.breaker_percent} % of more than "
         f"{policy.breaker_attempts:,} attempts failed, or {policy.breaker_failures:,} in a row. "
         "Then due deliveries wait, and one attempt is made every "
-        f"{duration_in_words(policy.breaker_probe_seconds)}, until one succeeds.",
+        f"{rounded_duration(policy.breaker_probe_seconds)}, until one succeeds.",
         f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and "
         f"{policy.freeze_hours} h without a success, or after {policy.freeze_failures_at_once:,} "
         "in a row. Then nothing is tried until a person releases the URL. "

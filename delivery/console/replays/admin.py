@@ -24,10 +24,11 @@ from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
 from delivery.console.shared.list_filters import SubscriptionFilter
-from delivery.console.shared.times import ago, duration, minute
+from delivery.console.shared.times import ago, minute
 from delivery.models import Archived, Replay, ReplayState
 from delivery.replays import replays
 from subscriptions.models import Kind, Subscription
+from subscriptions.values.times import duration
 
 _TONES = {
     ReplayState.SELECTING: "open",

@@ -17,9 +17,10 @@ from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.labels import label
 from delivery.console.shared.refresh import is_refresh, reload_page
-from delivery.console.shared.times import ago, duration
+from delivery.console.shared.times import ago
 from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
+from subscriptions.values.times import duration
 
 _TONES = {RetentionState.RUNNING: "open", RetentionState.DONE: "good"}
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from subscriptions.matching.typed_names import UnknownNameError, names_to_suggest, object_id
 from subscriptions.reach import reach_of_names
-from subscriptions.values.moments import parse_moment
+from subscriptions.values.times import parse_time_or_none
 
 SUGGESTED_NAMES = 200
 LARGEST_ID = 2**63 - 1
@@ -126,14 +126,7 @@ class MomentFilter(_InputFilter):
     def moment(self) -> datetime | None:
         if (age := age_of(self.typed())) is not None:
             return timezone.now() - age
-        try:
-            moment = parse_moment(self.typed())
-        except ValueError:
-            return None
-        # Computing with times at the ends of the calendar could overflow.
-        if not MINYEAR < moment.year < MAXYEAR:
-            return None
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return parse_time_or_none(self.typed())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         moment = self.moment()

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from subscriptions.values.moments import with_plus
+from subscriptions.values.times import with_plus
 
 
 class MomentField(forms.DateTimeField):

@@ -4,15 +4,14 @@
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from subscriptions.values.moments import parse_moment
+from subscriptions.values.times import duration, parse_time_or_none
 
 _ABSOLUTE = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d(?:\.\d{3})?)? UTC\b")
-_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def ago(moment: datetime | None, *, now: datetime) -> SafeString | str:
@@ -61,14 +60,8 @@ def marked_up_time(text: str) -> SafeString | str:
 
     Return any other text unchanged, a number such as 20261126 too.
     """
-    try:
-        moment = parse_moment(text) if "-" in text[4:5] else None
-        if moment is None:
-            return text
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return text
-    return _element(moment, text, has_local=True)
+    moment = parse_time_or_none(text) if "-" in text[4:5] else None
+    return text if moment is None else _element(moment, text, has_local=True)
 
 
 def exact(moment: datetime) -> str:
@@ -79,32 +72,6 @@ def relative(moment: datetime, *, now: datetime) -> str:
     if moment > now:
         return f"in {duration(moment - now)}"
     return "now" if now - moment < timedelta(seconds=1) else f"{duration(now - moment)} ago"
-
-
-def largest_unit(span: timedelta) -> str:
-    """Return the largest unit only: `2 h`."""
-    position, count, _ = _in_largest_unit(span)
-    return f"{count} {_UNITS[position][1]}"
-
-
-def duration(span: timedelta) -> str:
-    """Return the largest unit, and the next one while that matters: `2 h 5 min`, `3 d`."""
-    position, count, rest = _in_largest_unit(span)
-    unit = _UNITS[position][1]
-    # Only below ten of a unit does the next smaller one matter.
-    if count >= 10 or unit == "s":
-        return f"{count} {unit}"
-    smaller, smaller_unit = _UNITS[position + 1]
-    return (
-        f"{count} {unit} {rest // smaller} {smaller_unit}" if rest // smaller else f"{count} {unit}"
-    )
-
-
-def _in_largest_unit(span: timedelta) -> tuple[int, int, int]:
-    """Return the index of the unit in _UNITS, its count, and the remaining seconds."""
-    seconds = max(int(span.total_seconds()), 0)
-    position = next((i for i, (size, _) in enumerate(_UNITS) if seconds >= size), len(_UNITS) - 1)
-    return position, *divmod(seconds, _UNITS[position][0])
 
 
 def _marked(text: str) -> str:

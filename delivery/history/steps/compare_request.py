@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypedDict
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ from delivery.history.steps.report_file import FORMATS
 from delivery.history.transforms.their_log import KNOWN_STATUSES
 from subscriptions.filters.parse import parse_path
 from subscriptions.filters.tree import Path as ValuePath
+from subscriptions.values.times import parse_time
 
 # The columns read of a log, by their usual names.
 COLUMNS = ("key", "status", "time", "subscription")
@@ -72,7 +73,7 @@ def read_comparison_request(options: ComparisonOptions) -> ComparisonRequest:
     form = options.get("format", "csv")
     if form not in FORMATS:
         raise ComparisonError(f"The file is {' or '.join(FORMATS)}, not {form}.")
-    since, until = _moment(options.get("since")), _moment(options.get("until"))
+    since, until = _time(options.get("since")), _time(options.get("until"))
     if since is not None and until is not None and since >= until:
         raise ComparisonError("since has to be before until.")
     names = {status.upper(): status for status in KNOWN_STATUSES}
@@ -98,8 +99,5 @@ def read_comparison_request(options: ComparisonOptions) -> ComparisonRequest:
     )
 
 
-def _moment(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def _time(text: str | None) -> datetime | None:
+    return parse_time(text) if text else None

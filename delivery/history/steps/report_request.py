@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TypedDict
 
 from delivery.history.job import StepRefusedError
@@ -10,8 +10,8 @@ from delivery.history.schemas import Table
 from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
 from delivery.history.steps.report_file import FORMATS
 from subscriptions.filters.parse import parse_filter
-
-_LONGEST_ID = 18
+from subscriptions.values.references import subscription_condition
+from subscriptions.values.times import parse_time
 
 
 class ReportError(StepRefusedError):
@@ -75,7 +75,7 @@ def read_report_request(options: ReportOptions) -> ReportRequest:
     form = options.get("format", "csv")
     if form not in FORMATS:
         raise ReportError(f"A report is {' or '.join(FORMATS)}, not {form}.")
-    since, until = _moment(options["since"]), _moment(options["until"])
+    since, until = parse_time(options["since"]), parse_time(options["until"])
     if since >= until:
         raise ReportError("since has to be before until.")
     if text := options.get("filter", "").strip():
@@ -92,11 +92,6 @@ def read_report_request(options: ReportOptions) -> ReportRequest:
     )
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
 def _equal(options: ReportOptions) -> dict[str, str | int]:
     equal: dict[str, str | int] = {}
     if "subscriber" in options:
@@ -104,12 +99,10 @@ def _equal(options: ReportOptions) -> dict[str, str | int]:
     if "event_type" in options:
         equal["event_type"] = options["event_type"]
     if "subscription" in options:
-        subscription = str(options["subscription"])
-        is_id = (
-            subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID
+        equal |= subscription_condition(
+            str(options["subscription"]),
+            id="subscription_id",
+            name="subscription",
+            subscriber="subscriber",
         )
-        if is_id:
-            return equal | {"subscription_id": int(subscription)}
-        subscriber, slash, name = subscription.rpartition("/")
-        equal |= {"subscription": name} | ({"subscriber": subscriber} if slash else {})
     return equal

@@ -44,6 +44,7 @@ from delivery.history.checks.since_proof import left_by, never_archived
 from delivery.history.job import StepJob
 from delivery.history.spark import frames
 from delivery.history.steps.checked_history import CheckedHistory, checked_history
+from subscriptions.values.times import time_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -244,10 +245,7 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
 def _covered(proof: HistoryProof | None) -> str:
     if proof is None:
         return "the whole history"
-    return (
-        f"the new rows since {proof.until:%Y-%m-%d %H:%M:%S} UTC; "
-        f"until then run {proof.run_id} proved it"
-    )
+    return f"the new rows since {time_text(proof.until)}; until then run {proof.run_id} proved it"
 
 
 def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:

@@ -63,6 +63,14 @@ def test_a_failed_duty_rolls_back_and_pauses(caplog: pytest.LogCaptureFixture) -
     assert Duty("b", note).run_part(NOW) == 1
 
 
+def test_a_duty_that_fails_for_days_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: datetime) -> int:
+        raise ZeroDivisionError
+
+    with caplog.at_level(logging.ERROR):
+        assert Duty("a", fail, failures=5000).run_part(NOW) == 0
+
+
 def test_a_lost_connection_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     def lose(now: datetime) -> int:
         note(now)

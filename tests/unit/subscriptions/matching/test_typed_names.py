@@ -29,6 +29,15 @@ def test_a_subscription_is_found_by_full_name_name_and_id(contracts: Subscriptio
     assert names_to_suggest(Subscription, 1, reach=None) == ["demo-billing/contracts"]
 
 
+def test_a_number_that_is_too_long_for_an_id_is_a_name() -> None:
+    number = "1" * 20
+    with pytest.raises(UnknownNameError, match=f"no subscription '{number}'"):
+        subscription_ids(number, reach=None)
+    named = factories.subscription(number, subscriber=factories.subscriber("demo-billing"))
+    assert subscription_ids(number, reach=None) == [named.pk]
+    assert subscription_ids("1" * 18, reach=None) == [int("1" * 18)]
+
+
 @pytest.mark.parametrize(
     ("typed", "reported"),
     [

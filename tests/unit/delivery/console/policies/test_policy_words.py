@@ -3,7 +3,6 @@
 import pytest
 
 from delivery.console.policies import schedule_words
-from delivery.console.policies.schedule_words import duration_in_words
 from delivery.console.policies.words import policy_sentences, policy_summary
 from subscriptions.models import Policy
 
@@ -24,22 +23,6 @@ def test_workfronts_offsets_are_those_of_its_documentation() -> None:
         "Retries come 85 s, 4 min, 10 min, 21 min, … 48 h after the first failure, 11 in all."
         in said(**WORKFRONT, max_attempts=12)
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.5, "0.5 s"),
-        (84.8, "85 s"),
-        (120, "2 min"),
-        (5342.4, "89 min"),
-        (7200, "2 h"),
-        (173_590, "48 h"),
-        (864_000, "10 d"),
-    ],
-)
-def test_a_duration_is_shown_in_its_largest_useful_unit(seconds: float, words: str) -> None:
-    assert duration_in_words(seconds) == words
 
 
 @pytest.mark.parametrize(

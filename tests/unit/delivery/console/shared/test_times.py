@@ -2,29 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from delivery.console.shared import times
 
 NOW = datetime(2026, 8, 2, 10, 15, 0, 123456, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("span", "read"),
-    [
-        (timedelta(0), "0 s"),
-        (timedelta(seconds=59.9), "59 s"),
-        (timedelta(minutes=1), "1 min"),
-        (timedelta(minutes=2, seconds=5), "2 min 5 s"),
-        (timedelta(minutes=13, seconds=5), "13 min"),
-        (timedelta(hours=2, minutes=5, seconds=9), "2 h 5 min"),
-        (timedelta(days=3, hours=4), "3 d 4 h"),
-        (timedelta(days=30, hours=4), "30 d"),
-        (timedelta(seconds=-5), "0 s"),
-    ],
-)
-def test_a_span_is_as_exact_as_needed(span: timedelta, read: str) -> None:
-    assert times.duration(span) == read
 
 
 def test_the_exact_moment_is_shown_on_hover() -> None:
@@ -37,11 +17,6 @@ def test_a_future_moment_is_never_ago() -> None:
     assert ">in 12 s<" in times.due(NOW + timedelta(seconds=12), now=NOW)
     assert ">now<" in times.due(NOW - timedelta(seconds=12), now=NOW)
     assert times.ago(None, now=NOW) == "–"
-
-
-def test_a_large_span_has_one_unit() -> None:
-    spans = (timedelta(seconds=59), timedelta(minutes=5, seconds=17), timedelta(hours=2, minutes=5))
-    assert [times.largest_unit(span) for span in spans] == ["59 s", "5 min", "2 h"]
 
 
 def test_an_absolute_time_has_a_place_for_the_local_one() -> None:
