@@ -19,9 +19,10 @@ from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.incoming.problems import Problem
 from delivery.models import Lane, LaneKind
 from delivery.models.reach import lanes_within
+from delivery.standing import waiting_counts
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.states import LaneState
-from delivery.support import unblock, waiting_counts
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.support import unblock
 from subscriptions.reach import reach_of_key
 
 

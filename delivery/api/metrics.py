@@ -17,9 +17,9 @@ from delivery.database.parts import running_sessions
 from delivery.database.queries import named_row, named_rows
 from delivery.incidents.open_incidents import open_counts
 from delivery.models import IncidentSeverity, TrafficMark, UrlState
+from delivery.standing import callback_lane, retry_lane
+from delivery.standing.bounded_counts import BACKLOG_LIMIT
 from delivery.states import LaneState
-from delivery.support import callback_lane, retry_lane
-from delivery.support.bounded_counts import BACKLOG_LIMIT
 
 
 class InstallationCollector(Collector):

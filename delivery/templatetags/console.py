@@ -18,7 +18,7 @@ from delivery.console.lanes.strips import Strip
 from delivery.console.messages.trace_event import Event
 from delivery.console.shared import labels, links, times
 from delivery.console.shared.addresses import address_for
-from delivery.support.bounded_counts import Bounded
+from delivery.standing.bounded_counts import Bounded
 from subscriptions.values.shown_addresses import secret_address_key
 from subscriptions.values.times import largest_unit
 

@@ -27,7 +27,7 @@ from tests.architecture.test_statements import FILES
 # Their statements are executed for each message, delivery or group of them.
 PACKAGES = {
     *("calls", "incidents", "lifecycle", "mailbox", "maintenance", "publishing", "replays"),
-    *("senders", "support"),
+    *("senders", "standing", "support"),
 }
 # Tables that grow with the messages; the last part of a partition's name is left out.
 GROWING = {

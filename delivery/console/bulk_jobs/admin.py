@@ -21,8 +21,8 @@ from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
 from delivery.console.shared.times import ago, with_times
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
+from delivery.standing.bounded_counts import Bounded
 from delivery.support import bulk_jobs
-from delivery.support.bounded_counts import Bounded
 from delivery.support.selection import COUNT_LIMIT, preview_selection
 
 _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}

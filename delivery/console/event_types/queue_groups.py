@@ -13,8 +13,8 @@ from django.db.models import Count, Min, Q
 
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
-from delivery.support import waiting_counts
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing import waiting_counts
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus
 
 SHOWN = 20

@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from delivery.console.holding.cost import UNKNOWN_COST
-from delivery.support.bounded_counts import Bounded
+from delivery.standing.bounded_counts import Bounded
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber

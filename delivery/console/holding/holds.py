@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.database.queries import named_rows
-from delivery.support import waiting_counts
-from delivery.support.bounded_counts import Bounded
+from delivery.standing import waiting_counts
+from delivery.standing.bounded_counts import Bounded
 from subscriptions.models import Installation, Sending
 
 SHOWN = 50

@@ -20,7 +20,7 @@ from delivery.models import (
     JournalKind,
     Resubmission,
 )
-from delivery.support.bounded_counts import Bounded
+from delivery.standing.bounded_counts import Bounded
 from delivery.support.payload import Payload, log_view, may_see_payload, payload_of
 
 SHOWN_ALERTS = 20

@@ -18,8 +18,9 @@ from delivery.console.shared.labels import label
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.times import ago, due
 from delivery.models import Lane
+from delivery.standing import waiting_counts
 from delivery.states import LaneState
-from delivery.support import unblock, waiting_counts
+from delivery.support import unblock
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 

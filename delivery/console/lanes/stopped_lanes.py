@@ -8,8 +8,8 @@ from delivery.console.holding import cost
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.states import LaneState, Status
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
 from subscriptions.values.counts import counted
 
 # Five lines each: the others are counted.

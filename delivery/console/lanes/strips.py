@@ -9,9 +9,9 @@ from typing import Any
 from delivery.database.queries import named_rows
 from delivery.models import Lane
 from delivery.models.message import public_id
+from delivery.standing import waiting_counts
+from delivery.standing.bounded_counts import Bounded
 from delivery.states import LaneState
-from delivery.support import waiting_counts
-from delivery.support.bounded_counts import Bounded
 
 # Blocks of a strip: those beyond are a number.
 BLOCKS = 16

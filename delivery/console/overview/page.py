@@ -18,10 +18,10 @@ from delivery.console.subscribers.mailboxes import MailboxFigures
 from delivery.database.queries import named_row, named_rows
 from delivery.incidents.open_incidents import newest_open
 from delivery.models import Incident
-from delivery.support import callback_lane, retry_lane
-from delivery.support.bounded_counts import BACKLOG_LIMIT, Bounded
-from delivery.support.callback_lane import CallbackLane
-from delivery.support.retry_lane import RetryLane
+from delivery.standing import callback_lane, retry_lane
+from delivery.standing.bounded_counts import BACKLOG_LIMIT, Bounded
+from delivery.standing.callback_lane import CallbackLane
+from delivery.standing.retry_lane import RetryLane
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)

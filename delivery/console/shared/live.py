@@ -14,7 +14,7 @@ from delivery.console.shared.base import id_of
 from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.refresh import refreshed_part
 from delivery.database.queries import TimeUpError, statement_time_limit
-from delivery.support.bounded_counts import Bounded
+from delivery.standing.bounded_counts import Bounded
 
 # The element with the rows.
 ROWS_PART = "live-rows"

@@ -20,8 +20,8 @@ from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.parameters import OF_PAGE, TAB
 from delivery.console.shared.refresh import refreshed_part
 from delivery.database.queries import TimeUpError, statement_time_limit
+from delivery.standing.bounded_counts import Bounded
 from delivery.states import FAILURES, OPEN, Status
-from delivery.support.bounded_counts import Bounded
 
 # The element with the tabs.
 TABS_PART = "tabs"

@@ -30,7 +30,7 @@ from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.form import SubscriberForm
 from delivery.console.subscribers.status import read_subscriber
 from delivery.models import Lane
-from delivery.support import waiting_counts
+from delivery.standing import waiting_counts
 from subscriptions.models import Processing, Subscriber, SubscriptionStatus
 from subscriptions.models.subscriber import MatchMode
 

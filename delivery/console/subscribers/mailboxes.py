@@ -7,7 +7,7 @@ from datetime import datetime
 from delivery.database.queries import named_rows
 from delivery.mailbox import counts as mailbox_figures
 from delivery.mailbox.counts import Figures
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 
 SHOWN = 20
 

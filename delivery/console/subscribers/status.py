@@ -10,8 +10,8 @@ from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.models import JournalEntry, Lane
-from delivery.support import waiting_counts
-from delivery.support.bounded_counts import Bounded
+from delivery.standing import waiting_counts
+from delivery.standing.bounded_counts import Bounded
 from subscriptions.models import ConfigurationChange, Subscriber, Subscription
 
 SUBSCRIPTIONS_SHOWN = 50

@@ -42,7 +42,7 @@ from delivery.console.subscriptions.shadowing import ShadowingAdmin
 from delivery.console.subscriptions.status import read_subscription
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
-from delivery.support import retry_lane, waiting_counts
+from delivery.standing import retry_lane, waiting_counts
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY

@@ -186,7 +186,7 @@ def test_waiting_deliveries_are_counted_up_to_a_limit(
     manager: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (
-        "delivery.support.waiting_counts.WAITING_LIMIT",
+        "delivery.standing.waiting_counts.WAITING_LIMIT",
         "delivery.api.lanes.WAITING_LIMIT",
     ):
         monkeypatch.setattr(place, 1)

@@ -9,8 +9,8 @@ from django.utils import timezone
 from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
 from delivery.models import Delivery, Lane, Message, UrlHealth
+from delivery.standing import retry_lane
 from delivery.states import Status
-from delivery.support import retry_lane
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 

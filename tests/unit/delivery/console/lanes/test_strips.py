@@ -8,8 +8,8 @@ from delivery.console.lanes.strip_blocks import strip_blocks
 from delivery.console.lanes.strips import Block, Strip
 from delivery.console.shared.links import address
 from delivery.models import Lane
+from delivery.standing.bounded_counts import Bounded
 from delivery.states import LaneState
-from delivery.support.bounded_counts import Bounded
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 

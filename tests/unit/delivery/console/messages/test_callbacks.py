@@ -14,7 +14,7 @@ from delivery.publishing.callback_tokens import callback_key, make_token
 from delivery.publishing.callbacks import CallbackAnswer
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
-from delivery.support.callback_lane import read_callback_lane
+from delivery.standing.callback_lane import read_callback_lane
 from subscriptions.models import Kind
 from tests.support import factories
 

@@ -11,9 +11,9 @@ from pytest_django import DjangoAssertNumQueries
 from delivery.console.overview import page as overview
 from delivery.console.overview.page import Overview
 from delivery.models import Delivery, Lane, Message
+from delivery.standing import bounded_counts
+from delivery.standing.bounded_counts import Bounded
 from delivery.states import Status
-from delivery.support import bounded_counts
-from delivery.support.bounded_counts import Bounded
 from subscriptions.models import Installation, JoinMode, Mode, Subscription
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend

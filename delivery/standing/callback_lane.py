@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.database.queries import named_row
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

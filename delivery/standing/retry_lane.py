@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from delivery.database.queries import named_row
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from delivery.database.queries import named_rows
-from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 
 
 def waiting_of_lanes(ids: Collection[int]) -> dict[int, Bounded]:

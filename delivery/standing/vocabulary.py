@@ -1,0 +1,142 @@
+"""The words for how a thing stands, and their order.
+
+A subscription has the first of these that is true of it:
+
+1. INACTIVE: a person made it or its subscriber INACTIVE, or it is SHADOW. Nothing is sent.
+2. HELD: a person holds it, its subscriber or all sending; or its backlog is being cancelled.
+3. STOPPED: the circuit breaker stops its URL (DISABLED, FROZEN), or its lane is stopped (BLOCKED,
+   SUSPENDED): its messages wait in order behind a delivery, perhaps one of another subscription.
+4. DOWN: the last try of its endpoint failed, and its lane goes on. It ends by a success, and never
+   because nothing waits.
+5. SLOW: the oldest message whose turn it is waits longer than the incident rule *slow lane* allows.
+6. MOVING: something waits, or is on its way.
+7. QUIET: nothing waits.
+
+A person's decision comes first: nothing is tried meanwhile, so that what failed before says
+nothing. The view `delivery_subscriptionstanding` has this order, and nothing else decides.
+
+A subscriber, a mailbox and a queue group stand as the worst of their parts that may be sent to, in
+the order STOPPED, DOWN, SLOW, MOVING, QUIET; if there is no such part, HELD before INACTIVE. A
+queue group of which every endpoint is DOWN is STOPPED.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """The states from the one that needs a person first to the one that needs nobody."""
+
+    STOPPED = "STOPPED"
+    DOWN = "DOWN"
+    SLOW = "SLOW"
+    HELD = "HELD"
+    INACTIVE = "INACTIVE"
+    MOVING = "MOVING"
+    QUIET = "QUIET"
+
+
+BY_A_PERSON = frozenset({State.HELD, State.INACTIVE})
+IN_TROUBLE = frozenset({State.STOPPED, State.DOWN})
+# The parts of one thing: those that may be sent to, the worst first, and then the others.
+_OF_PARTS = (
+    *(State.STOPPED, State.DOWN, State.SLOW, State.MOVING, State.QUIET),
+    *(State.HELD, State.INACTIVE),
+)
+
+
+class Cause(StrEnum):
+    """What leads to a state other than SLOW, MOVING and QUIET: a status, or a sender's finding."""
+
+    INACTIVE = "INACTIVE"
+    SHADOW = "SHADOW"
+    HELD = "HELD"
+    CANCELLING = "CANCELLING"
+    BLOCKED = "BLOCKED"
+    SUSPENDED = "SUSPENDED"
+    DISABLED = "DISABLED"
+    FROZEN = "FROZEN"
+    DOWN = "DOWN"
+
+
+class Holder(StrEnum):
+    """The object whose status holds a subscription."""
+
+    SUBSCRIPTION = "subscription"
+    SUBSCRIBER = "subscriber"
+    INSTALLATION = "installation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a thing stands, now.
+
+    `cause` and `reason`, the answer of the endpoint, are those of the part `subscription_id`, which
+    is the worst. `since` is the beginning of the state, as far as it is known. At `next_try_at`
+    something is tried, or a hold ends; without it a STOPPED or HELD thing waits for a person.
+    `delivery_id` stops the lane. `oldest_at` is the publication of the oldest open message; held
+    ones count only where nothing may be sent. `parts` counts subscriptions that may be sent to,
+    `down` those of them that are STOPPED or DOWN.
+    """
+
+    state: State = State.QUIET
+    cause: Cause | None = None
+    holder: Holder | None = None
+    reason: str = ""
+    since: datetime | None = None
+    next_try_at: datetime | None = None
+    subscription_id: int | None = None
+    delivery_id: int | None = None
+    oldest_at: datetime | None = None
+    parts: int = 0
+    down: int = 0
+
+    @property
+    def why(self) -> str:
+        """The cause in words; empty if there is nothing to say."""
+        if self.cause is None:
+            return "the oldest waits too long" if self.state == State.SLOW else ""
+        return _WHY[self.cause].format(holder=self.holder, reason=self.reason or "no reason known")
+
+
+_WHY = {
+    Cause.INACTIVE: "the {holder} is INACTIVE",
+    Cause.SHADOW: "the {holder} is SHADOW: matches are recorded, nothing is sent",
+    Cause.HELD: "a person holds the {holder}",
+    Cause.CANCELLING: "its held deliveries are being cancelled",
+    Cause.BLOCKED: "{reason}",
+    Cause.SUSPENDED: "{reason}",
+    Cause.DISABLED: "{reason}",
+    Cause.FROZEN: "{reason}",
+    Cause.DOWN: "{reason}",
+}
+
+
+def worst_of(parts: Collection[Standing]) -> Standing:
+    """Return how a thing of these subscriptions stands; without any it is QUIET."""
+    if not parts:
+        return Standing()
+    worst = min(parts, key=_badness)
+    sendable = [part for part in parts if part.state not in BY_A_PERSON]
+    waiting = [part.oldest_at for part in (sendable or parts) if part.oldest_at is not None]
+    return replace(
+        worst,
+        oldest_at=min(waiting, default=None),
+        parts=len(sendable),
+        down=sum(part.state in IN_TROUBLE for part in sendable),
+    )
+
+
+def group_of(endpoints: Collection[Standing]) -> Standing:
+    """Return how a queue group of these endpoints stands."""
+    group = worst_of(endpoints)
+    is_stopped = group.state == State.DOWN and group.down == group.parts
+    return replace(group, state=State.STOPPED) if is_stopped else group
+
+
+def _badness(part: Standing) -> tuple[int, float]:
+    """Order by state, and the longest first."""
+    moment = part.since or part.oldest_at
+    return _OF_PARTS.index(part.state), moment.timestamp() if moment else float("inf")
