@@ -1,4 +1,4 @@
-"""The outcome of one attempt as plain values; `delivery.verdict` judges it."""
+"""The outcome of an attempt as plain values; `delivery.verdict` judges it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from subscriptions.scripts.jobs import ScriptFault
 Fault = tuple[OutcomeClass, str]
 
 EXCERPT_BYTES = 4096
-# The limit of informational answers (1xx) before the final one.
+# The limit of informational answers (1xx) before the final answer.
 MAX_INFORMATIONAL = 10
 
 REQUEST_TIMEOUT = 408
@@ -21,7 +21,7 @@ SERVICE_UNAVAILABLE = 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The end of one attempt. `retry_after_seconds` is the endpoint's request, unbounded."""
+    """The end of an attempt. `retry_after_seconds` is the endpoint's request, unbounded."""
 
     outcome: OutcomeClass
     started_at: datetime
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def lost_outcome(now: datetime) -> Outcome:
-    """Return the outcome of an attempt that may have been made without a recorded outcome."""
+    """Return the outcome of an attempt perhaps made without a recorded outcome."""
     return Outcome(
         outcome=OutcomeClass.LOST,
         started_at=now,
@@ -56,7 +56,7 @@ def unsendable_outcome(fault: str, *, now: datetime) -> Outcome:
 def script_failed(fault: ScriptFault, *, now: datetime) -> Outcome:
     """Return the outcome of a delivery whose script failed.
 
-    A text that the script threw may be a part of the message. It is kept as an excerpt, which only
+    A text thrown by the script may be a part of the message. It is kept as an excerpt, which only
     people who may see payloads can read; the error also goes into the journal, incidents and mail.
     """
     return Outcome(
@@ -80,10 +80,10 @@ def class_of(status_code: int) -> OutcomeClass:
 def answer_class(
     status_code: int, *, success_codes: frozenset[int] | None
 ) -> tuple[OutcomeClass, str]:
-    """Return the class of an answer under a policy, and its error text, if it has one.
+    """Return the class of an answer under a policy, and the error text, if any.
 
-    An answer of 2xx that is not one of the policy's `success_codes` counts as a server error: in
-    the attempt, the figures, the URL's health and the verdict.
+    An answer of 2xx outside the policy's `success_codes` counts as a server error: in the attempt,
+    the figures, the URL's health and the verdict.
     """
     outcome = class_of(status_code)
     if outcome is not OutcomeClass.SUCCESS or success_codes is None or status_code in success_codes:

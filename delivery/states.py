@@ -19,8 +19,8 @@ REJECTED, 3xxNOTSUPPORTED, FAILED (SYNC, when the answer is recorded). Otherwise
 IN_DOUBT until a person decides.
 
 All states to the right of and below PENDING and IN_FLIGHT are settled; only a person reopens a
-settled delivery. A push delivery stays PENDING while it is being sent: its lane's run records which
-deliveries may be under way (see `delivery.models.lane`), so that sending costs one commit.
+settled delivery. A push delivery stays PENDING while it is being sent: the lane's run records which
+deliveries may be under way (see `delivery.models.lane`), so sending costs one commit.
 """
 
 from django.db import models
@@ -56,7 +56,7 @@ class LaneState(models.TextChoices):
 class EndpointState(models.TextChoices):
     """The state of an endpoint.
 
-    DOWN: it failed, and waits for its next try. DISABLED, FROZEN: the circuit breaker blocks its
+    DOWN: it failed, and waits for the next try. DISABLED, FROZEN: the circuit breaker blocks the
     URL.
     """
 
@@ -67,7 +67,7 @@ class EndpointState(models.TextChoices):
 
 
 class OutcomeClass(models.TextChoices):
-    """The outcome of one attempt: a closed set; `delivery.verdict` has the effect of each."""
+    """The outcome of an attempt: a closed set; `delivery.verdict` has the effect of each."""
 
     SUCCESS = "SUCCESS", "2xx"
     REDIRECT = "REDIRECT", "3xx"

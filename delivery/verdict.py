@@ -8,8 +8,8 @@ from delivery.outcome import Outcome
 from delivery.states import NEVER_CALLED, OutcomeClass, Status
 from subscriptions.values.schedules import doubling_pause, offset_seconds
 
-# The pause of a blocked lane varies by this share, so that lanes that were blocked together do not
-# all return at once.
+# The pause of a blocked lane varies by this share, so lanes blocked together do not all return at
+# once.
 JITTER = 0.1
 
 
@@ -29,8 +29,8 @@ class NextStep(Enum):
 class RetrySchedule:
     """When and how often failures are tried again.
 
-    `seconds` is the interval, or the unit of growing waits. With `waits` each retry has its own
-    after the failure before it, and later retries have the last.
+    `seconds` is the interval, or the unit of growing waits. With `waits` each retry has a wait
+    after the failure before it, and later retries have the last wait.
     """
 
     seconds: float
@@ -46,8 +46,8 @@ class Rules:
     """A policy as plain values.
 
     `actions` maps each outcome class to a name of `subscriptions.models.Action`. `success_codes`
-    are the answers of 2xx that are a SUCCESS, None for all: `delivery.outcome` classifies an answer
-    by them, so an outcome is the same in the attempt, in the URL's health and in the verdict.
+    are the successful answers of 2xx, None for all: `delivery.outcome` classifies an answer by
+    them, so an outcome is the same in the attempt, in the URL's health and in the verdict.
     """
 
     name: str
@@ -66,10 +66,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The effect of one attempt: the delivery's new status, and the sender's next step.
+    """The effect of an attempt: the delivery's new status, and the sender's next step.
 
     `wait_seconds` is the time until the next attempt, if the schedule sets it, or if the endpoint
-    requested it and the policy honours that.
+    requested it and the policy honours the request.
     """
 
     status: Status
@@ -79,10 +79,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """The failures of a delivery, including this one, and the age of the first, if known.
+    """The failures of a delivery, including this failure, and the age of the first, if known.
 
-    Attempts before a person's resubmission do not count. `is_only`: a VOLATILE delivery has one
-    try.
+    Attempts before a person's resubmission do not count. `is_only`: a VOLATILE delivery has a
+    single try.
     """
 
     failures: int
@@ -112,8 +112,8 @@ def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     """Return the policy's verdict on an outcome.
 
     A fault on our side, or of the script, settles the delivery as FAILED: sending it again would
-    fail again, and it must not stop the lane. An only try settles its delivery, whatever the policy
-    says, and stops nothing.
+    fail again, and it must not stop the lane. An only try settles the delivery, whatever the
+    policy, and stops nothing.
     """
     if outcome.outcome is OutcomeClass.SUCCESS:
         return _DELIVERED
@@ -141,7 +141,7 @@ def judge_independent(
 ) -> Verdict:
     """Return the verdict where deliveries are independent: nothing blocks, open deliveries wait.
 
-    That applies to QUEUE messages, callbacks, the retry lane, and CONCURRENT subscribers. A policy
+    This applies to QUEUE messages, callbacks, the retry lane, and CONCURRENT subscribers. A policy
     still `moves` deliveries of a CONCURRENT subscriber to the retry lane.
     """
     verdict = judge(outcome, rules, tries)
@@ -161,7 +161,7 @@ def judge_independent(
 def judge_lost(rules: Rules, *, is_only: bool = False) -> Verdict:
     """Return the verdict on a delivery whose sender died after it may have been sent.
 
-    A VOLATILE one is dropped.
+    A VOLATILE delivery is dropped.
     """
     if is_only:
         return Verdict(status=Status.EXPIRED, step=NextStep.NEXT)
@@ -185,7 +185,7 @@ def _usual_pause(rules: Rules, *, failures: int) -> float:
 
 
 def requested_pause(outcome: Outcome, rules: Rules) -> float | None:
-    """Return the pause that the endpoint requested, as far as the policy honours it."""
+    """Return the pause requested by the endpoint, as far as the policy honours it."""
     is_honoured = rules.blocks_when_overloaded and outcome.outcome in _OVERLOADED
     if not is_honoured or outcome.retry_after_seconds is None:
         return None

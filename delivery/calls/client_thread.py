@@ -1,19 +1,19 @@
-"""The senders' HTTP client in an event loop of this process, for threads that wait for a call.
+"""The senders' HTTP client in an event loop of this process, for waiting threads.
 
 SYNC calls, test messages, alerts to chats and the checks of `doctor` are made by threads. They
-share one client: its guard of addresses, its connections and its words for faults are those of the
-senders, and a slow endpoint occupies the thread that waits for it, but not the loop.
+share a client: guard of addresses, connections and words for faults are those of the senders, and a
+slow endpoint occupies the waiting thread, but not the loop.
 
     not started ──▶ open (at the first call, again after a fork) ──▶ closed (when Python exits)
 
 - *Forks.* A forked process has neither the thread nor the right to use the parent's connections: it
-  forgets both, closes nothing, and opens its own at its first call.
+  forgets both, closes nothing, and opens other ones at the first call.
 - *Stop.* The thread is a daemon, and whoever waits for a call keeps the process: a web process
-  joins its threads before it ends, chores those of alerts. What is under way when the loop is
-  closed all the same ends as an attempt of a stopping sender does.
-- *A caller that gives up* (Ctrl-C in a command) cancels its call, and the connection is ended.
-- *Lateness.* A call ends by itself within its time. If the loop itself does not run, the caller
-  stops waiting LATE_SECONDS later.
+  joins its threads before it ends, chores those of alerts. A call still under way at the loop's end
+  ends as an attempt of a stopping sender does.
+- *A caller gives up* (Ctrl-C in a command): the call is cancelled, and the connection is ended.
+- *Lateness.* A call ends by itself within the time limit. If the loop itself does not run, the
+  caller stops waiting LATE_SECONDS later.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ LATE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A running event loop with its client; `end` makes it stop."""
+    """A running event loop with a client; `end` makes it stop."""
 
     loop: asyncio.AbstractEventLoop
     client: HttpClient
@@ -50,7 +50,7 @@ class _Open:
 
 
 class ClientThread:
-    """One client with its event loop thread, opened at its first use."""
+    """A client with an event loop thread, opened at the first use."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ClientThread:
     def wait_for(
         self, work: Callable[[HttpClient], Coroutine[Any, Any, Result]], *, seconds: float
     ) -> Result:
-        """Return the result of work that ends by itself within so many seconds.
+        """Return the result of work of at most so many seconds.
 
         Raises TimeoutError if it does not, and OSError if no event loop can be opened.
         """
@@ -129,7 +129,7 @@ class ClientThread:
 
 
 class _ProcessThreads:
-    """The client threads of this process, one for each guard: in practice there is one."""
+    """The client threads of this process, one for each guard: in practice a single thread."""
 
     def __init__(self) -> None:
         self._left_behind: list[object] = []
@@ -138,7 +138,7 @@ class _ProcessThreads:
     def restart(self) -> None:
         """Forget the parent's threads in a forked process.
 
-        They are kept as they are: to collect an event loop would close what the parent uses.
+        They are kept as they are: to collect an event loop would close the parent's files.
         """
         self._left_behind.append(getattr(self, "_threads", None))
         self._turn = threading.Lock()

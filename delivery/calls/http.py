@@ -1,8 +1,8 @@
-"""One call of an endpoint, for a caller that waits for its answer.
+"""A call of an endpoint, for a caller waiting for the answer.
 
-The senders' client makes it, in the event loop of this process (`delivery.calls.client_thread`).
-One call is one request: nothing is repeated, no redirect is followed, no cookie is kept, and no
-proxy of the environment is used. A fault of the endpoint is an Outcome, never an exception.
+The senders' client makes it, in the event loop of this process (`delivery.calls.client_thread`). A
+call is one request: nothing is repeated, no redirect is followed, no cookie is kept, and no proxy
+of the environment is used. A fault of the endpoint is an Outcome, never an exception.
 """
 
 import time
@@ -33,7 +33,7 @@ _MAX_SHOWN_LENGTH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointAnswer:
-    """The whole answer of an endpoint; `content_type` is empty without one. The body is decoded."""
+    """The whole answer of an endpoint; `content_type` is empty if absent. The body is decoded."""
 
     status_code: int
     content_type: str
@@ -62,14 +62,14 @@ def endpoint_client() -> ClientThread:
 
 
 def call_for_answer(request: Request, *, client: ClientThread | None = None) -> Called:
-    """Call the request's endpoint for its whole answer, as long as its subscription says.
+    """Call the request's endpoint for the whole answer, within the subscription's time limit.
 
-    An answer that is not whole, or cannot be passed on, is a fault whatever its status.
+    An incomplete or impassable answer is a fault whatever the status.
     """
     received = _WholeAnswer()
     outcome = _attempted(_uncoded(request), received, client=client)
     if outcome.status_code is None or received.head is None:
-        # Its body may have begun to arrive when the call was cancelled.
+        # The body may have begun to arrive when the call was cancelled.
         return Called(outcome, headers=received.headers)
     body, fault = received.decoded(seconds=request.endpoint.timeout_seconds)
     outcome = replace(outcome, excerpt=body[:EXCERPT_BYTES])
@@ -93,7 +93,7 @@ def call_as_sender(request: Request, *, client: ClientThread | None = None) -> C
 
 
 def post_json(url: str, body: bytes, *, seconds: float) -> str:
-    """Post to a URL that a person configured; return the fault, empty if it answers 2xx."""
+    """Post to a URL configured by a person; return the fault, empty if it answers 2xx."""
     try:
         return endpoint_client().wait_for(
             lambda client: client.post_json(url, body, seconds=seconds), seconds=seconds
@@ -122,7 +122,7 @@ class _Beginning:
 
 
 class _WholeAnswer(_Beginning):
-    """An answer with all of its body, as far as the body can be read."""
+    """An answer with the whole body, as far as it can be read."""
 
     _body = b""
     # Until it is read to another end.
@@ -196,7 +196,7 @@ def _attempted(request: Request, received: _Beginning, *, client: ClientThread |
 
 
 def _content_type(head: AnswerHead) -> str:
-    """Return it as received, except for characters that no header may hold."""
+    """Return it as received, except for characters forbidden in headers."""
     content_type = " ".join(head.value("Content-Type").split())
     if (
         not content_type.isascii()
@@ -215,7 +215,7 @@ _TOO_LONG = _unusable(f"its answer is longer than {MAX_ANSWER_BYTES} bytes")
 
 
 def _plain_text(text: str) -> str:
-    """Replace characters that cannot be stored: the text is a receiver's."""
+    """Replace unstorable characters: the text is a receiver's."""
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )[:_MAX_SHOWN_LENGTH]

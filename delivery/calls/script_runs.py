@@ -22,7 +22,7 @@ _JSON = "application/json"
 def answer_by_script(
     parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], now: datetime
 ) -> Called:
-    """Make the answer with the script: `$outmessage` is its body and `$statuscode` its status."""
+    """Make the answer with the script: `$outmessage` is the body and `$statuscode` the status."""
     start = time.perf_counter()
     result = _executed(parcel, endpoint, headers)
     duration_ms = round((time.perf_counter() - start) * 1000)
@@ -45,9 +45,9 @@ def answer_by_script(
 
 
 def transformed_now(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str]) -> Parcel:
-    """Return the parcel with the output of the endpoint's script, if it has one.
+    """Return the parcel with the output of the endpoint's script, if it has a script.
 
-    A fault is in its transformation.
+    A fault is in the parcel's transformation.
     """
     if not endpoint.script:
         return parcel

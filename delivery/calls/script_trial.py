@@ -1,7 +1,7 @@
-"""A trial of a script: it is executed on one message, saved or not; nothing is stored or sent.
+"""A trial of a script: it is executed on a message, saved or not; nothing is stored or sent.
 
-The thread of the web server that waits is lost to others, so few trials run at a time. They share
-the process of slow scripts, and so delay no delivery and no answer of a SYNC subscription.
+The waiting thread of the web server is lost to others, so few trials run at a time. They share the
+process of slow scripts, and so delay no delivery and no answer of a SYNC subscription.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,10 @@ _JSON = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedScript:
-    """The request that would be sent, or the answer to a publisher.
+    """The request to be sent, or the answer to a publisher.
 
-    `is_unchanged`: the body is the message's own. `status_code` is that of an answer. With a
-    `fault` nothing would be sent. `unkept` describes the values of the message that `$inmessage`
-    cannot keep.
+    `is_unchanged`: the body is the message's own. `status_code` is the answer's. With a `fault`
+    nothing would be sent. `unkept` describes the values of the message `$inmessage` cannot keep.
     """
 
     fault: ScriptFault | None = None

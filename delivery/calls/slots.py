@@ -1,4 +1,4 @@
-"""Calling a subscription's endpoint once, outside its lane, while a client waits for the answer.
+"""Calling a subscription's endpoint once, outside the lane, while a client waits for the answer.
 
 A call blocks a web thread, so each kind of call has a limit.
 """
@@ -14,12 +14,12 @@ from delivery.senders.parcel import Endpoint
 
 
 class NoSlotError(Exception):
-    """The limit of calls of that kind is reached; the endpoint was not called."""
+    """The limit of calls of this kind is reached; the endpoint was not called."""
 
 
 @contextmanager
 def call_slot(kind: str, *, most: int) -> Iterator[None]:
-    """Take one of `most` slots of this process, at least one; raise NoSlotError."""
+    """Take a slot, of `most`, of this process, at least one; raise NoSlotError."""
     taken = slots_of(kind, most)
     if not taken.acquire(blocking=False):
         raise NoSlotError

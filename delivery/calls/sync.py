@@ -1,29 +1,29 @@
-"""SYNC: one subscription is called while the publisher waits, and its answer is the publisher's.
+"""SYNC: a subscription is called while the publisher waits, and the answer is the publisher's.
 
-First the message and its delivery are committed, the delivery as IN_DOUBT: from then on the
+First the message and the delivery are committed, the delivery as IN_DOUBT: from then on the
 endpoint may have been called. Then it is called, once. Then the answer is recorded, and settles the
 delivery:
 
     IN_DOUBT ──▶ DELIVERED (2xx) │ REJECTED (4xx) │ 3xxNOTSUPPORTED │ FAILED (5xx, or no answer)
 
-- A rule that says "no" has answered: its 4xx is the publisher's, and no failure. So REJECTED leaves
-  no notice, but for statuses that say that the call reached no rule (`_NO_ANSWER`).
+- A rule that says "no" has answered: the 4xx is the publisher's, and no failure. So REJECTED leaves
+  no notice, but for statuses of calls which reached no rule (`_NO_ANSWER`).
 - A crash before the commit leaves nothing, and the endpoint was not called. A crash after it leaves
   IN_DOUBT without an attempt, which is true, and is reported as a failure a while later. Nothing is
-  sent again automatically, because the publisher has gone without its answer; a person decides.
+  sent again automatically, because the publisher has gone without an answer; a person decides.
 - If the answer cannot be recorded, because the database is away, the publisher still gets it: the
   call has been made. The delivery stays IN_DOUBT, and the log reports it.
-- A person may decide a delivery whose call is still under way. That decision stays; the attempt is
+- A person may decide a delivery whose call is still under way. The decision stays; the attempt is
   recorded as well.
-- If a subscription is deleted between matching and storing, matching starts again. If its endpoint
-  changes at that moment, the old one may still be called.
-- A subscription that is HELD, by itself, by its subscriber or with all sending, is not called: it
-  gives no answer.
+- If a subscription is deleted between matching and storing, matching starts again. If the endpoint
+  changes at this moment, the old endpoint may still be called.
+- A subscription HELD by itself, by the subscriber or with all sending is not called: it gives no
+  answer.
 - The script of a subscription with the endpoint `webr://` answers in the same way: it is executed
   once, after the commit.
-- A publisher that disconnects does not end the call: its answer is recorded.
+- A disconnecting publisher does not end the call: the answer is recorded.
 
-A call blocks a web thread, so only some of the threads may make one.
+A call blocks a web thread, so only some of the threads may make a call.
 """
 
 import logging
@@ -89,7 +89,7 @@ UNANSWERED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A stored SYNC message and the result of its call.
+    """A stored SYNC message and the result of the call.
 
     Without `called` no subscription qualified.
     """
@@ -109,22 +109,22 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class SyncTarget:
-    """The subscription that a message is sent to, with its endpoint."""
+    """The subscription and endpoint of a message."""
 
     subscription: Subscription
     endpoint: Endpoint
 
 
 def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exchange:
-    """Store a SYNC draft, call the first qualifying subscription, and return its answer.
+    """Store a SYNC draft, call the first qualifying subscription, and return the answer.
 
     The `credential` is passed on as Authorization if the subscription requests it, and never
-    stored. Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then
-    nothing is stored.
+    stored. Raises PublishRefusedError for an unacceptable draft, and NoSlotError; then nothing is
+    stored.
     """
     began_ns = time.time_ns()
     draft = checked_draft(draft, publisher=publisher)
-    # An endpoint that hangs must not stop the web server.
+    # A hanging endpoint must not stop the web server.
     with call_slot("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
         message_id, delivery_id, target = _store(publisher, draft)
         if (tracing := traces()) is not None:
@@ -161,7 +161,7 @@ def _call(
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
-    """Return the ids of the message and its delivery, and the target.
+    """Return the ids of the message and the delivery, and the target.
 
     Without a target there is no delivery.
     """
@@ -208,7 +208,7 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
 
 
 def _qualified(draft: Draft) -> list[Subscription]:
-    """Return all qualifying subscriptions without SHADOW ones, the one to call first."""
+    """Return all qualifying subscriptions without SHADOW, first the subscription to call."""
     seen = document(draft.headers, draft.body)
     subscriptions = candidates(draft.event_type, [draft.headers])
     matches = qualifying_candidates(subscriptions, seen, by_subscriber=False, to=draft.destination)
@@ -218,7 +218,7 @@ def _qualified(draft: Draft) -> list[Subscription]:
 
 
 def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:
-    """Return the first that was not deleted meanwhile."""
+    """Return the first not deleted meanwhile."""
     for subscription in qualified:
         if (endpoint := current_endpoint(subscription.pk)) is not None:
             return SyncTarget(subscription, endpoint)
@@ -243,7 +243,7 @@ def _parcel(draft: Draft, target: SyncTarget, *, message_id: int, delivery_id: i
 
 
 def _record(delivery_id: int, outcome: Outcome, *, is_script: bool) -> None:
-    """Settle the delivery by the outcome; if that cannot be recorded, log it and continue."""
+    """Settle the delivery by the outcome; if it cannot be recorded, log it and continue."""
     parameters = _recorded(delivery_id, outcome, is_script=is_script)
     try:
         try:

@@ -1,15 +1,15 @@
-"""A test message: sent to a subscription's endpoint at once, to show a person its answer.
+"""A test message: sent to a subscription's endpoint at once, to show a person the answer.
 
 It is sent like a message, by the same client: with the output of the subscription's script, signed
 with all valid secrets, with the subscription's headers and credentials; `inturn-test: true` marks
-it. Its outcome is that of a message, too: only the answer of a SYNC subscription must be whole. But
+it. The outcome is that of a message, too: only the answer of a SYNC subscription must be whole. But
 it is not a message: no message and no delivery is stored, and no lane is involved, so the
-subscriber's order is untouched, and the health of the URL is not counted. Its `webhook-id`, by
-which receivers recognise repetitions, is taken from the sequence of messages, so that no message
-ever has the same one.
+subscriber's order is untouched, and the health of the URL is not counted. The `webhook-id`, by
+which receivers recognise repetitions, is from the sequence of messages, so no message ever has the
+same id.
 
 The journal gets an entry before the endpoint is called, and the answer is added afterwards: the
-entry that a crash leaves in between says that it may have been sent.
+entry left by a crash in between reports a possibly sent message.
 
 A call blocks a web thread: only few may wait at a time, and not for long.
 """
@@ -42,7 +42,7 @@ _NO_DELIVERY = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A test message; its `headers` are sent along as a message's are."""
+    """A test message; `headers` are sent along as a message's."""
 
     content_type: str
     body: bytes
@@ -51,7 +51,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """The sent test message and its result."""
+    """The sent test message and the result."""
 
     webhook_id: str
     request: Request
@@ -99,7 +99,7 @@ def _called(request: Request, *, kind: str) -> Called:
 
 
 def _read_headers(parcel: Parcel) -> dict[str, str]:
-    """Return the message's headers as its script reads them."""
+    """Return the message's headers as the script reads them."""
     return {**(parcel.headers or {}), TEST_HEADER: "true"}
 
 

@@ -1,4 +1,4 @@
-"""Calls of Inturn itself with `requests`, for commands; the only module that imports it."""
+"""Calls of Inturn itself with `requests`, for commands; the only importing module."""
 
 from collections.abc import Mapping
 

@@ -1,9 +1,9 @@
 """A listener of a mailbox: it fetches each message, passes it to an output, and acknowledges it.
 
-At least once: a message that was taken and could not be acknowledged (a crash, a fetch by another
-client meanwhile) comes again, with the same id. Requests to an Inturn that does not answer are
-repeated until it does; a late acknowledgement counts as long as nobody has fetched the message
-since, so a restart neither loses nor doubles a message.
+At least once: a message taken but not acknowledged (a crash, a fetch by another client meanwhile)
+comes again, with the same id. Requests to a silent Inturn are repeated until it does; a late
+acknowledgement counts as long as nobody has fetched the message since, so a restart neither loses
+nor doubles a message.
 """
 
 import time
@@ -25,7 +25,7 @@ Handler = Callable[[FetchedMessage], str]
 
 LONGEST_PAUSE_SECONDS = 10
 LONGEST_DELAY_SECONDS = 300
-# An empty answer that comes sooner did not wait, so the listener waits itself.
+# An earlier empty answer did not wait, so the listener waits itself.
 _SHORTEST_WAIT_SECONDS = 1.0
 _BUSY = 429
 _SERVER_ERROR = 500
@@ -41,7 +41,7 @@ def is_temporary(error: ClientError) -> bool:
 
 
 def delay_seconds(receive_count: int) -> int:
-    """Return the delay of a message that could not be taken: 2, 4, 8 … seconds."""
+    """Return the delay of an untaken message: 2, 4, 8 … seconds."""
     return min(1 << min(receive_count, 16), LONGEST_DELAY_SECONDS)
 
 
@@ -71,8 +71,7 @@ class MailboxListener:
     def listen(self, *, most: int | None, ends_when_empty: bool) -> None:
         """Take messages until there were `most`, or none is left, or forever.
 
-        With `ends_when_empty` an Inturn that does not answer raises an error, rather than being
-        waited for.
+        With `ends_when_empty` a silent Inturn raises an error, rather than being waited for.
         """
         self._gives_up = ends_when_empty
         wait = 0 if ends_when_empty else LONGEST_WAIT_SECONDS
@@ -89,7 +88,7 @@ class MailboxListener:
             left = None if left is None else left - count
 
     def look(self, *, most: int) -> int:
-        """Show the messages that would come next, without acknowledging; return their number.
+        """Show the next messages, without acknowledging; return their number.
 
         `end` releases all of them.
         """
@@ -149,16 +148,16 @@ class MailboxListener:
         self.released += not late
         result = late.get(message.receipt) or f"released, and returns in {delay} s"
         self.say(f"{message.id} was not taken ({reason}): {result}")
-        # One failure may be due to the message; several in a row are due to the output, and each
-        # fetch counts towards max_receives.
+        # A single failure may be due to the message; several in a row are due to the output, and
+        # each fetch counts towards max_receives.
         self.pause(min(self._failed_in_row, LONGEST_PAUSE_SECONDS))
         self._failed_in_row += 1
 
     def _retry(self, call: Callable[[], _T]) -> _T:
         """Repeat a call until Inturn answers.
 
-        A listener that ends when the mailbox is empty raises the error instead. Each of these calls
-        is safe to repeat: the messages of a lost fetch come back.
+        A listener with `ends_when_empty` raises the error instead. Each of these calls is safe to
+        repeat: the messages of a lost fetch come back.
         """
         while True:
             try:

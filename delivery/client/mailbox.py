@@ -22,7 +22,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedMessage:
-    """One message as handed out. `body` has the published bytes, unchanged."""
+    """A message as handed out. `body` has the published bytes, unchanged."""
 
     id: str
     event: str
@@ -35,7 +35,7 @@ class FetchedMessage:
 
 
 class RemoteMailbox:
-    """The mailbox of one subscriber. Every call raises ClientError; none is repeated."""
+    """The mailbox of a subscriber. Every call raises ClientError; none is repeated."""
 
     def __init__(self, client: RestClient, subscriber: str) -> None:
         self._client = client
@@ -72,7 +72,7 @@ class RemoteMailbox:
         try:
             answer = self._client.post(f"{self._path}/{verb}", {"receipts": list(receipts)})
         except RefusedError as refused:
-            # The answer for a single receipt that is too late.
+            # The answer for a single late receipt.
             if refused.status != _CONFLICT or len(receipts) != 1:
                 raise
             return {receipts[0]: str(refused)}
@@ -112,7 +112,7 @@ def _bodies(text: str) -> Iterator[str | None]:
     while text[(place := _after_space(text, place))] == "{":
         members = list(_members(text, place))
         yield next((text[begin:end] for name, begin, end in members if name == "body"), None)
-        # Skip the closing brace, and the comma if there is one.
+        # Skip the closing brace, and the comma if present.
         place = _after_space(text, members[-1][2] + 1)
         place += text[place] == ","
 

@@ -1,4 +1,4 @@
-"""Outputs of fetched messages: one prints them, one posts them to a local URL."""
+"""Outputs of fetched messages: it prints them, or posts them to a local URL."""
 
 import base64
 import time
@@ -30,7 +30,7 @@ _NOT_FORWARDED_PREFIXES = ("x-forwarded-", "webhook-", "inturn-")
 
 
 class Printer:
-    """Prints each message: a line about it and its body, or one JSON object a line.
+    """Prints each message: a line about it and the body, or a JSON object a line.
 
     Both are safe for a terminal.
     """
@@ -107,7 +107,7 @@ def message_text(message: FetchedMessage) -> str:
 def message_line(message: FetchedMessage) -> str:
     """Return the message as `next` shows it, without the fields for the acknowledgement.
 
-    The body is as published, but on one line and with control characters escaped.
+    The body is as published, but on a single line and with control characters escaped.
     """
     fields = {
         "id": message.id,

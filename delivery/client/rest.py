@@ -40,11 +40,11 @@ class RefusedError(ClientError):
 
 
 class RestClient:
-    """One key's calls, on persistent connections. Use it as a context manager.
+    """A key's calls, on persistent connections. Use it as a context manager.
 
-    A call that is answered with 429 is repeated after Retry-After, as nothing was done. After 503,
-    or without an answer, it may have been done: only a repeatable call is repeated then. `pause`
-    waits between the tries.
+    A call answered with 429 is repeated after Retry-After, as nothing was done. After 503, or
+    without an answer, it may have been done: only a repeatable call is repeated then. `pause` waits
+    between the tries.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""A smoke test on a running Inturn: one message to a receiver of its own, and through a mailbox.
+"""A smoke test on a running Inturn: a message to a separate receiver, and through a mailbox.
 
-Everything is created by REST, as an application would, and removed again: rows that REST keeps,
+Everything is created by REST, as an application would, and removed again: rows kept by REST,
 because they are history, directly in the database.
 """
 
@@ -37,7 +37,7 @@ class SmokeError(Exception):
 
 
 class Inbox:
-    """A receiver on a free loopback port that keeps the first request it gets."""
+    """A receiver on a free loopback port which keeps the first request."""
 
     def __init__(self) -> None:
         self.arrived = threading.Event()
@@ -83,7 +83,7 @@ def temporary_key() -> Iterator[str]:
 
 
 def try_one(url: str, *, key: str, seconds: float) -> Steps:
-    """Send one message through, and return the steps with their durations.
+    """Send a message through, and return the steps with their durations.
 
     Raise SmokeError or ClientError.
     """
@@ -104,7 +104,7 @@ def try_one(url: str, *, key: str, seconds: float) -> Steps:
 
 
 def _configure(client: RestClient, name: str, *, endpoint: str) -> tuple[str, str]:
-    """Create everything that a message needs; return the publisher's key and the signing secret."""
+    """Create everything needed for a message; return the publisher's key and the signing secret."""
     client.post("event-types", {"name": name})
     client.post("publishers", {"name": name, "event_types": [name]})
     key = client.post(f"publishers/{name}/keys", {})["key"]

@@ -1,4 +1,4 @@
-"""Text from others, with its control characters made visible.
+"""Text from others, with control characters made visible.
 
 A terminal obeys some of them: ESC and the C1 controls change colours, the title and other parts of
 the screen, and bidirectional controls change the order in which text is shown.
@@ -19,7 +19,7 @@ def visible_text(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    r"""Return JSON of the same value, with such characters in its strings escaped, as `\u009b`."""
+    r"""Return JSON of the same value, with such characters in strings escaped, as `\u009b`."""
     return _CONTROLS_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,7 +1,7 @@
 """The queue of a cluster, in the database: django-q2's, but read only when it may have tasks.
 
-Only the cluster's own workers queue tasks: each one when it starts. So its pusher, which reads the
-queue, waits for an event that they share, instead of asking the database twice a second.
+Only the cluster's own workers queue tasks: each when it starts. So the pusher, which reads the
+queue, waits for a shared event, instead of asking the database twice a second.
 """
 
 import logging
@@ -16,12 +16,12 @@ from delivery.cluster.stop_event import stopping
 
 log = logging.getLogger(__name__)
 
-# Also looks this often without the event: for tasks that a pusher took before it was killed.
+# Also looks this often without the event: for tasks taken by a pusher before it was killed.
 LOOK_SECONDS = 30.0
 # The pause while the database is away, and until a stopping cluster ends the pusher.
 PAUSE_SECONDS = 0.1
 
-# The cluster makes its broker, and so imports this module, before it forks workers and pusher.
+# The cluster makes the broker, and so imports this module, before it forks workers and pusher.
 queued = ForkedEvent()
 
 
@@ -33,7 +33,7 @@ class WorkersQueue(ORM):  # type: ignore[misc]
 
     def dequeue(self) -> Any:
         """Return the next task in a list; return None after a pause if there was none."""
-        # Before the query: a task that it does not find sets the event again.
+        # Before the query: a task not found by it sets the event again.
         queued.clear()
         try:
             tasks = super().dequeue()

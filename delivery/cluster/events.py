@@ -1,7 +1,7 @@
-"""An event that a process shares with the processes that it forks, and that they wait for.
+"""An event shared by a process with the forked processes, which wait for it.
 
-A process that waits for an event of `multiprocessing` and is killed prevents others from setting
-it. This one is a pipe: the event is set while the pipe holds a byte, and waiting changes nothing.
+A process killed while waiting for an event of `multiprocessing` prevents others from setting it.
+This event is a pipe: the event is set while the pipe holds a byte, and waiting changes nothing.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 class ForkedEvent:
-    """Like `threading.Event`; programs that a process starts do not inherit it."""
+    """Like `threading.Event`; programs started by a process do not inherit it."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -18,7 +18,7 @@ class ForkedEvent:
             os.set_blocking(end, False)
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable while the event is set."""
+        """Return the descriptor, readable while the event is set."""
         return self._reader
 
     def set(self) -> None:
@@ -44,7 +44,7 @@ class ForkedEvent:
 
 
 def wait_for_any(events: Sequence[ForkedEvent], *, seconds: float) -> bool:
-    """Wait for one of these events, but not longer than this; return whether one is set."""
+    """Wait for any of these events, but not longer than this; return whether any is set."""
     poll = select.poll()
     for event in events:
         poll.register(event.fileno(), select.POLLIN)

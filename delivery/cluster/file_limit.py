@@ -1,4 +1,4 @@
-"""The limit of open files. Stdlib only, for code that runs before Django."""
+"""The limit of open files. Stdlib only, for code before Django's start."""
 
 import resource
 
@@ -6,7 +6,7 @@ import resource
 def raise_file_limit() -> None:
     """Raise the soft limit of open files to the hard limit, because every endpoint is a socket.
 
-    The usual soft limit of 1,024 is a default for programs that use select().
+    The usual soft limit of 1,024 is a default for programs with select().
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:

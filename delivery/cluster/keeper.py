@@ -1,9 +1,9 @@
-"""Keeping a cluster's loops running: one worker runs each, from its start until Inturn stops.
+"""Keeping a cluster's loops running: a worker runs each until Inturn stops.
 
-A worker that starts, also in place of one that was killed, queues a task. The worker that takes the
-task runs the first loop that no other worker runs: it holds a lock on that loop's byte of a file,
-which the kernel releases when the worker ends. The task has no time-out, and its row is deleted
-when it begins: the row of a killed worker would be executed again after django-q2's `retry`.
+A starting worker, also a killed worker's successor, queues a task. The worker of the task runs the
+first loop without a worker: it holds a lock on the loop's byte of a file, which the kernel releases
+when the worker ends. The task has no time-out, and the row is deleted when it begins: the row of a
+killed worker would be executed again after django-q2's `retry`.
 """
 
 import fcntl
@@ -44,9 +44,9 @@ def run_until_stopped(loop: Loop) -> None:
 
 
 def side_by_side(first: Loop, *others: Loop) -> Loop:
-    """Return a loop that runs all of these in one process.
+    """Return a loop that runs all of these in a process.
 
-    The first runs in the main thread, the only one that may start processes. A loop that fails is
+    The first runs in the main thread, the only thread that may start processes. A failed loop is
     run again, and the others continue meanwhile.
     """
 
@@ -67,7 +67,7 @@ def side_by_side(first: Loop, *others: Loop) -> Loop:
 
 
 class Keeper:
-    """The loops of one cluster, as many as it has workers."""
+    """The loops of a cluster, as many as it has workers."""
 
     def __init__(self, loops: Sequence[Loop]) -> None:
         self._loops = loops
@@ -76,13 +76,13 @@ class Keeper:
             self._runners = os.dup(file.fileno())
 
     def begin(self) -> None:
-        """Make workers that are forked from now on run the loops."""
+        """Make workers forked from now on run the loops."""
         _keepers.append(self)
         post_spawn.connect(_start_worker)
         pre_execute.connect(_drop_row)
 
     def work(self) -> None:
-        """Run a loop that no other worker runs; run it again if it fails."""
+        """Run a loop without a worker; run it again if it fails."""
         run_until_stopped(lambda: run_until_stopped(self._claim_loop()))
 
     def _claim_loop(self) -> Loop:

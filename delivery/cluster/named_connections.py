@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 
 @contextmanager
 def connections_of(name: str, *, settings: str) -> Iterator[None]:
-    """Name each connection that Django opens in this thread, and begin it with these statements."""
+    """Name each connection opened by Django in this thread, and begin it with these statements."""
     thread = threading.get_ident()
 
     def arrange(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
@@ -27,7 +27,7 @@ def connections_of(name: str, *, settings: str) -> Iterator[None]:
 
     # Signals hold only weak references: `arrange` lives as long as this frame.
     connection_created.connect(arrange)
-    # A connection that is open already was not arranged.
+    # An already open connection was not arranged.
     connection.close()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Ending a process with its parent. Stdlib only, for code that runs before Django."""
+"""Ending a process with the parent. Stdlib only, for code before Django's start."""
 
 import ctypes
 import os
@@ -9,12 +9,12 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(number: signal.Signals, *, parent: int | None = None) -> Callable[[], None]:
-    """Return a preexec_fn: the kernel sends the new process this signal when its parent dies.
+    """Return a preexec_fn: the kernel sends the new process this signal when the parent dies.
 
     The parent is the calling process unless another is given.
 
-    Start such a process from the main thread: the kernel watches the thread that forked, not the
-    whole parent. Does nothing on systems other than Linux.
+    Start such a process from the main thread: the kernel watches the forking thread, not the whole
+    parent. Does nothing on systems other than Linux.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     parent = os.getpid() if parent is None else parent

@@ -1,6 +1,6 @@
-"""The stop event of a cluster, shared by its top process and the workers it forks.
+"""The stop event of a cluster, shared by the top process and the forked workers.
 
-django-q2 does not notify a busy worker that the cluster stops, so the top process sets this event,
+django-q2 does not notify a busy worker of the cluster's stop, so the top process sets this event,
 which is created before the fork, and every loop checks it.
 """
 

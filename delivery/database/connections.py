@@ -1,4 +1,4 @@
-"""Connections to the database other than Django's, and the channels of its notifications."""
+"""Connections to the database other than Django's, and the channels of notifications."""
 
 from typing import Any
 
@@ -12,11 +12,12 @@ from psycopg.rows import Row
 
 from delivery.database.session_settings import SESSION
 
-# One channel for all senders; the first word of a payload names its subject.
+# A channel for all senders; the first word of a payload names its subject.
 CHANNEL = "inturn"
-# One for all web servers where clients wait: ids of subscribers with new messages, as `12,34`.
+# A channel for all web servers with waiting clients: ids of subscribers with new messages, as
+# `12,34`.
 MAILBOX_CHANNEL = "inturn_mailboxes"
-# The server in turn releases the locks of a machine that vanished within about ten seconds.
+# The server in turn releases the locks of a vanished machine within about ten seconds.
 TCP_TIMEOUTS = """
     SET tcp_keepalives_idle = 5;
     SET tcp_keepalives_interval = 2;
@@ -24,9 +25,9 @@ TCP_TIMEOUTS = """
     SET tcp_user_timeout = '10s';
 """
 # Errors after which the same may succeed later: the server does not answer, or accepts no changes,
-# as while a standby answers in its place. See `subscriptions.database_away` for Django's errors.
+# as while a standby answers instead. See `subscriptions.database_away` for Django's errors.
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnlySqlTransaction)
-# The longest wait that psycopg's interface needs; a cancellation ends it.
+# The longest wait needed by psycopg's interface; a cancellation ends it.
 WAIT_SECONDS = 3600.0
 
 
@@ -55,8 +56,8 @@ class PatientConnection(psycopg.AsyncConnection[Row]):
     """A connection whose calls wait for the server without looking for interrupts.
 
     psycopg looks ten times a second whether the program was interrupted. A coroutine is cancelled
-    instead, and a sender listens for notifications all the time: that was most of its idle work.
-    So `interval` is ignored.
+    instead, and a sender listens for notifications all the time: it was most of the idle work. So
+    `interval` is ignored.
     """
 
     async def wait(

@@ -1,11 +1,11 @@
-"""The parts of Inturn that have no port, and whether they work: seen by their connections."""
+"""The parts of Inturn without a port, and whether they work: seen by their connections."""
 
 from datetime import timedelta
 from typing import Any
 
 from delivery.database.queries import rows
 
-# Pattern of the names that each part gives its connections: see `members.sql` and
+# Pattern of the names of each part's connections: see `members.sql` and
 # `delivery.cluster.named_connections.connections_of`.
 _SESSIONS = {
     "senders": r"^inturn sender \d",

@@ -14,11 +14,11 @@ from psycopg.types.array import ListBinaryDumper
 
 from delivery.database.statements import numbered, statement
 
-# PostgreSQL 18 crashes when a row that a statement waits to lock was changed meanwhile, while
-# another part of the statement chooses partitions by values found during execution: rechecking the
-# changed row destroys the values that this part chooses by. So a statement that locks or changes
-# rows, and joins a partitioned table, has this line and reads all partitions; one that is executed
-# often reads through a function instead, which has a plan of its own.
+# PostgreSQL 18 crashes when a row was changed while a statement waits to lock it, and another part
+# of the statement chooses partitions by values found during execution: rechecking the changed row
+# destroys the values of this choice. So a statement that locks or changes rows, and joins a
+# partitioned table, has this line and reads all partitions; a statement executed often reads
+# through a function instead, which has a separate plan.
 WITHOUT_PARTITION_PRUNING = "-- Without partition pruning: see `delivery.database`.\n"
 
 
@@ -27,7 +27,7 @@ class TimeUpError(Exception):
 
 
 def execute_statement(name: str, parameters: Mapping[str, Any]) -> None:
-    """Execute a named statement on Django's connection for its effect.
+    """Execute a named statement on Django's connection for the effect.
 
     A percent sign in the statement is doubled.
     """
@@ -36,7 +36,7 @@ def execute_statement(name: str, parameters: Mapping[str, Any]) -> None:
 
 
 def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Execute a statement as `execute_statement` does, and return all its rows."""
+    """Execute a statement as `execute_statement` does, and return all rows."""
     with _executed(name, parameters) as cursor:
         result: list[tuple[Any, ...]] = cursor.fetchall()
     return result
@@ -49,14 +49,14 @@ def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Execute a statement as `execute_statement` does; return its rows, each by column names."""
+    """Execute a statement as `execute_statement` does; return the rows, each by column names."""
     with _executed(name, parameters) as cursor:
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
 def named_row(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Execute a statement that returns exactly one row, and return it by its column names."""
+    """Execute a statement that returns exactly one row, and return it by column names."""
     (only,) = named_rows(name, parameters)
     return only
 
@@ -74,7 +74,7 @@ def _executed(name: str, parameters: Mapping[str, Any]) -> Iterator[CursorWrappe
 
 
 def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | None:
-    """Execute a named statement on Django's connection and return its first row.
+    """Execute a named statement on Django's connection and return the first row.
 
     It uses psycopg's own cursor, whose parameters the server binds: Django's would write bodies
     into the statement as hexadecimal text.
@@ -88,8 +88,7 @@ def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | 
 def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
     """Execute a named statement on Django's connection with a prepared plan, and return all rows.
 
-    It is for long statements that are executed often: planning them took longer than executing
-    them.
+    It is for long statements executed often: planning them took longer than executing them.
     """
     # As text and by name, psycopg parses statement and rows again each time, which takes 1.5 times
     # as long.
@@ -107,7 +106,7 @@ def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any,
 
 
 def is_true(name: str, parameters: Mapping[str, object] | None = None) -> bool:
-    """Execute a statement that returns one row with one boolean, with a prepared plan."""
+    """Execute a statement with a single boolean as result, with a prepared plan."""
     ((found,),) = planned_rows(name, parameters or {})
     return bool(found)
 
@@ -115,7 +114,7 @@ def is_true(name: str, parameters: Mapping[str, object] | None = None) -> bool:
 def array(values: Iterable[float | None]) -> str:
     """Return numbers or booleans as an array literal of PostgreSQL, for a parameter with a cast.
 
-    For a list, psycopg would choose the type by its largest number, and each type would be prepared
+    For a list, psycopg would choose the type by the largest number, and each type would be prepared
     and planned separately.
     """
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
@@ -123,7 +122,7 @@ def array(values: Iterable[float | None]) -> str:
 
 @contextmanager
 def statement_time_limit(seconds: float) -> Iterator[None]:
-    """Limit the duration of each statement on Django's connection, in a transaction of its own.
+    """Limit the duration of each statement on Django's connection, in a separate transaction.
 
     Raise TimeUpError when the limit is exceeded.
     """
@@ -142,9 +141,9 @@ def statement_time_limit(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def preferring_bitmap_scans() -> Iterator[None]:
-    """Make each statement on Django's connection find its rows in indexes before it reads any.
+    """Make each statement on Django's connection find rows in indexes before it reads any.
 
-    Use it inside `statement_time_limit`. Pages that are not in memory are then read many at a time:
+    Use it inside `statement_time_limit`. Pages outside memory are then read many at a time:
     PostgreSQL reads ahead for a bitmap scan, but not for an index scan.
     """
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Checks whether a database can keep the promises: its version, its encoding, its settings."""
+"""Checks whether a database can keep the promises: version, encoding, settings."""
 
 import secrets
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def database_refusals() -> Iterator[str]:
 
 
 def _has_sessions() -> bool:
-    """Return whether this connection keeps its session while another has a transaction."""
+    """Return whether this connection keeps the session while another has a transaction."""
     token = secrets.token_hex(8)
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('inturn.session', %s, false)", [token])
@@ -64,7 +64,7 @@ def _has_sessions() -> bool:
 
 
 def database_warnings() -> Iterator[str]:
-    """Yield a sentence for each setting of the server that makes a crash lose messages."""
+    """Yield a sentence for each setting of the server by which a crash would lose messages."""
     with connection.cursor() as cursor:
         cursor.execute(_WRITES_SAFELY)
         (writes_safely,) = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""The settings of a database session that the promises rest on. No Django.
+"""The settings of a database session on which the promises rest. No Django.
 
 A server, a database or a role may have other defaults: with `synchronous_commit = off` a message
 would be answered with 202 before it is on disk, and other values make psycopg or a long statement
@@ -8,7 +8,7 @@ the same, but poolers drop it.
 
 from collections.abc import Mapping
 
-# `synchronous_commit` is changed only if it is off: its other values wait for the disk, too.
+# `synchronous_commit` is changed only if it is off: the other values wait for the disk, too.
 PROMISED: Mapping[str, str] = {
     "synchronous_commit": "on",
     "default_transaction_isolation": "read committed",
@@ -18,7 +18,7 @@ PROMISED: Mapping[str, str] = {
     "timezone": "UTC",
     "bytea_output": "hex",
     "extra_float_digits": "1",
-    # A part that needs a limit sets it for itself.
+    # A part in need of a limit sets it for itself.
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
@@ -32,7 +32,8 @@ _DIFFERING = f"""
     WHERE current_setting(name, true) <> value
     AND (name <> 'synchronous_commit' OR current_setting(name) = 'off')
 """
-# One statement, without parameters, for any driver. It changes only settings with other values.
+# A single statement, without parameters, for any driver. It changes only settings with other
+# values.
 SESSION = f"SELECT set_config(name, value, false) FROM {_DIFFERING}"  # noqa: S608
-# Name and value of each setting that is not as promised.
+# Name and value of each setting other than promised.
 OTHERS = f"SELECT name, current_setting(name) FROM {_DIFFERING}"  # noqa: S608

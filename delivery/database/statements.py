@@ -1,6 +1,6 @@
-"""The named SQL statements: each is a file in the folder `sql` of the package that executes it.
+"""The named SQL statements: each is a file in the folder `sql` of the executing package.
 
-The first line of a file is its contract.
+The first line of a file is the contract.
 """
 
 import re
@@ -14,7 +14,7 @@ SUFFIX = ".sql"
 
 @cache
 def statement(name: str) -> str:
-    """Return the text of the statement with that name."""
+    """Return the text of the statement with the name."""
     return _files()[name].read_text()
 
 
@@ -30,7 +30,7 @@ def numbered(name: str) -> tuple[bytes, list[str]]:
 
 @cache
 def _files() -> Mapping[str, Traversable]:
-    # Works also in the zip file that Spark's workers import the packages from.
+    # Works also in the zip file from which Spark's workers import the packages.
     folders = (
         package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir()
     )

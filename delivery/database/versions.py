@@ -8,11 +8,10 @@
                        |                         | were squashed
 
 A squash may use old names again, but not for the last migration of `delivery`: a database from
-before it lacks that one, and so is not mistaken for one of a newer version.
+before it lacks this migration, and so is not mistaken for a database of a newer version.
 
-The fence is at the start of `prepare`, of `qcluster` and, by `/readyz`, of the web server.
-Processes that run already go on: a new version may be started beside them while machines are
-replaced one after another.
+The fence is at the start of `prepare`, of `qcluster` and, by `/readyz`, of the web server. Running
+processes go on: a new version may be started beside them while machines are replaced in turn.
 """
 
 import pkgutil
@@ -39,7 +38,7 @@ def refuse_another_version(*, using: str, **_: Any) -> None:
 
 
 def require_this_version() -> None:
-    """Raise CommandError for a database of another version, or one that is not migrated."""
+    """Raise CommandError for a database of another version, or an unmigrated database."""
     applied = _applied(DEFAULT)
     _refuse(applied)
     if missing := _ours(_on_disk() - applied):
@@ -49,12 +48,12 @@ def require_this_version() -> None:
 
 
 def unknown_migrations() -> list[str]:
-    """Return the database's migrations that this version does not have."""
+    """Return the database's migrations unknown to this version."""
     return _ours(_applied(DEFAULT) - _on_disk())
 
 
 def missing_migrations() -> list[str]:
-    """Return this version's migrations, Django's among them, that the database does not have."""
+    """Return this version's migrations, Django's among them, missing in the database."""
     return _names(_on_disk() - _applied(DEFAULT))
 
 
@@ -85,8 +84,8 @@ def _applied(using: str) -> set[Migration]:
 def _on_disk() -> frozenset[Migration]:
     """Return this version's migrations, found by the names of their files.
 
-    To import them all, as Django's loader does, takes memory that a cluster and a web server never
-    give back.
+    To import them all, as Django's loader does, takes memory, never given back by a cluster and a
+    web server.
     """
     return frozenset(
         (app.label, module.name)

@@ -98,7 +98,7 @@ class Artifacts:
         )
 
     def _build(self, *, now: datetime) -> Happening:
-        """Create a request to build an artifact: a job for one of the workers."""
+        """Create a request to build an artifact: a job for a worker."""
         random = self._random
         artifact = random.choice(self._recent)
         job = {"branch": f"feature/{artifact['id']}", "requestedBy": random.choice(USERS)}

@@ -1,6 +1,6 @@
 """The demo's builds.
 
-A worker takes a job, and seconds later posts the result to its callback URL.
+A worker takes a job, and seconds later posts the result to the callback URL.
 """
 
 import json
@@ -17,7 +17,7 @@ POST_SECONDS = 10.0
 
 
 def begin_build(worker: str, callback_url: str) -> None:
-    """Build in the background. A worker that dies meanwhile never answers, as in a real system."""
+    """Build in the background. A worker killed meanwhile never answers, as in a real system."""
     timer = threading.Timer(BUILD_SECONDS, _end, [worker, callback_url])
     timer.daemon = True
     timer.start()

@@ -60,7 +60,7 @@ SUBSCRIBERS = {
     ),
 }
 RETRIES = "demo-retries"
-# The policy to copy, with a wait that is short enough to watch.
+# The policy to copy, with a wait short enough to watch.
 RETRIES_LIKE = "workfront-2017"
 RETRY_SECONDS = 5.0
 
@@ -128,7 +128,7 @@ class DemoObjects:
 def provision_demo(ports: Ports) -> DemoObjects:
     """Create missing objects, and update endpoints whose port was not available again.
 
-    Changes that a person has made since stay.
+    A person's changes since then stay.
     """
     samples = _samples()
     event_types = {
@@ -218,7 +218,7 @@ def _record(
 
 
 def _samples() -> dict[str, dict[str, Any]]:
-    """Return one message of each event type, the same at every start."""
+    """Return a message of each event type, the same at every start."""
     artifacts = Artifacts(Random(1008))
     made = [artifacts.happen(now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)) for _ in WEIGHTS]
     return {happening.event: happening.body for happening in made}

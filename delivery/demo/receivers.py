@@ -1,4 +1,4 @@
-"""The demo's receivers: one port that answers, and one on which nothing ever listens."""
+"""The demo's receivers: a port with answers, and a port without a listener."""
 
 import logging
 import random
@@ -70,7 +70,7 @@ def _server(port: int) -> ThreadingHTTPServer:
 
 
 class _Receiver(BaseHTTPRequestHandler):
-    """Accepts every request, and answers by its path."""
+    """Accepts every request, and answers by the path."""
 
     protocol_version = "HTTP/1.1"
 

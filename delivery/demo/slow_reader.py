@@ -1,6 +1,6 @@
 """The demo's slow reader.
 
-Fetches its mailbox by REST, slowly, and sometimes fails to acknowledge.
+Fetches a mailbox by REST, slowly, and sometimes fails to acknowledge.
 """
 
 import logging
@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 3
 WORK_SECONDS = 1.5
-# Slightly longer than the work on one fetch; unacknowledged messages come back then.
+# Slightly longer than the work on a fetch; unacknowledged messages come back then.
 VISIBILITY_SECONDS = 10
 FORGETS_ONCE_IN = 8
 REJECTS_ONCE_IN = 25
-# The pause while its subscriber or the web server is missing, or its key is revoked.
+# The pause while the subscriber or the web server is missing, or the key is revoked.
 PAUSE_SECONDS = 5.0
 
 
@@ -48,7 +48,7 @@ def _read_for_ever(remembered: Path, url: str) -> None:
 def read_while_possible(remembered: Path, url: str) -> None:
     """Read until the mailbox cannot be read, and log the reason.
 
-    A mailbox that does not exist yet is not logged: at the first start it takes a moment.
+    A mailbox yet to be created is not logged: at the first start it takes a moment.
     """
     try:
         with RestClient(url, key=_key(remembered)) as client:
@@ -64,7 +64,7 @@ def read_while_possible(remembered: Path, url: str) -> None:
 def _key(remembered: Path) -> str:
     """Return the key, which is created once.
 
-    Otherwise each start would leave another one behind.
+    Otherwise each start would leave another key behind.
     """
     if not remembered.exists():
         remembered.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""The demo's trickle: invented messages, published one by one until the process ends."""
+"""The demo's trickle: invented messages, published singly until the process ends."""
 
 import logging
 import time
@@ -39,7 +39,7 @@ def publish_trickle(ports: Ports) -> None:
             objects = objects or provision_demo(ports)
             _publish(objects, artifacts.happen(now=timezone.now()), ports)
         except IntegrityError:
-            # Someone deleted a row that it needs: provision again.
+            # Someone deleted a needed row: provision again.
             objects = None
         except Error as error:
             if not is_away(error):

@@ -1,4 +1,4 @@
-"""A check of the archive: whether this machine reaches the right one, with all of its files."""
+"""A check of the archive: whether this machine reaches the right archive, with all files."""
 
 from typing import Any
 

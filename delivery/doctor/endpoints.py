@@ -32,7 +32,7 @@ _SHOWN_SUBSCRIPTIONS = 3
 
 @dataclass(frozen=True, slots=True, order=True)
 class Host:
-    """One host and port to connect to."""
+    """A host and port to connect to."""
 
     scheme: str
     name: str
@@ -48,9 +48,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The result for one host.
+    """The result for a host.
 
-    `refused` are its addresses that are not in INTURN_ALLOWED_NETWORKS; `fault` is empty if it is
+    `refused` are the addresses outside INTURN_ALLOWED_NETWORKS; `fault` is empty if it is
     reachable.
     """
 
@@ -63,10 +63,10 @@ class Reached:
 def check_endpoints(
     *, allowed_networks: Sequence[Network], built_in_receivers: Container[str] = ()
 ) -> Iterator[CheckResult]:
-    """Connect once to each host of subscriptions that are not INACTIVE, without sending anything.
+    """Connect once to each host of subscriptions other than INACTIVE, without sending anything.
 
-    HELD and SHADOW ones will send later, so their hosts are checked too. Built-in receivers are
-    left out: they are this installation, which is checked by itself.
+    HELD and SHADOW subscriptions will send later, so their hosts are checked too. Built-in
+    receivers are left out: they are this installation, which is checked by itself.
     """
     users = _subscriptions_by_host(built_in_receivers)
     client = client_thread(allowed_networks=allowed_networks)
@@ -99,7 +99,7 @@ def _reached_of_all(hosts: Collection[Reached]) -> CheckResult:
 
 
 def check_host(host: Host, *, client: ClientThread) -> Reached:
-    """Resolve, check and connect to one host as a sender does, in at most CONNECT_SECONDS."""
+    """Resolve, check and connect to a host as a sender does, in at most CONNECT_SECONDS."""
     try:
         addresses = client.resolver.addresses_of(host.name)
     except UnresolvedError as error:
@@ -130,7 +130,7 @@ def _days_left(certificate: Mapping[str, Any]) -> int | None:
 
 
 def send_test_messages(*, actor: str, now: datetime) -> Iterator[CheckResult]:
-    """Send the event type's sample as a test message to each ACTIVE subscription, one by one."""
+    """Send the event type's sample as a test message to each ACTIVE subscription, in turn."""
     for subscription in _pushing().filter(status=SubscriptionStatus.ACTIVE):
         sample = subscription.event_type.sample
         body = json.dumps({} if sample is None else sample, ensure_ascii=False).encode()
@@ -149,7 +149,7 @@ def send_test_messages(*, actor: str, now: datetime) -> Iterator[CheckResult]:
 
 
 def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
-    """Yield one finding with all networks that are needed but not allowed."""
+    """Yield a finding with all networks needed but not allowed."""
     needed = [
         ipaddress.ip_network(address)
         for reached_host in reached
@@ -194,7 +194,7 @@ def _pushing() -> QuerySet[Subscription]:
         Subscription.objects.filter(mode=Mode.PUSH)
         # A script answers there; no connection is made.
         .exclude(endpoint=INTERNAL)
-        # Inturn's own subscription for callbacks: each delivery has the URL of its callback.
+        # Inturn's own subscription for callbacks: each delivery has a callback URL.
         .exclude(subscriber__name__startswith=RESERVED_PREFIX)
         .select_related("subscriber", "event_type")
         .order_by("subscriber__name", "name")

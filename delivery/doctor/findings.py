@@ -1,4 +1,4 @@
-"""A finding: the result of one check, with advice."""
+"""A finding: the result of a check, with advice."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The result of one check. `advice` is empty if there is nothing to do."""
+    """The result of a check. `advice` is empty if there is nothing to do."""
 
     check: str
     severity: Severity
@@ -24,7 +24,7 @@ class CheckResult:
 
 
 def check_report(findings: Iterable[CheckResult]) -> Iterator[str]:
-    """Yield a line for each finding, worst first, with the advice on a line of its own."""
+    """Yield a line for each finding, worst first, with the advice on a separate line."""
     ranks = list(Severity)
     for finding in sorted(findings, key=lambda finding: ranks.index(finding.severity)):
         yield f"{finding.severity:<8} {finding.check:<14} {finding.text}"

@@ -95,7 +95,7 @@ def check_ready(base_url: str) -> CheckResult:
 
 
 def check_filter_string(base_url: str, *, key: str) -> CheckResult:
-    """Publish a probe with FILTER_STRING by the base URL, to a subscription that requires it."""
+    """Publish a probe with FILTER_STRING by the base URL, to a subscription which requires it."""
     name = f"doctor-{secrets.token_hex(6)}"
     try:
         arrives = _publish_probe(base_url, name, key=key)
@@ -121,7 +121,7 @@ def check_filter_string(base_url: str, *, key: str) -> CheckResult:
 
 
 def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
-    """Return whether the probe qualified for a subscription that requires its FILTER_STRING."""
+    """Return whether the probe qualified for a subscription that requires FILTER_STRING."""
     with RestClient(base_url, key=key) as client:
         client.post("event-types", {"name": name})
         client.post("publishers", {"name": name, "event_types": [name]})
@@ -145,7 +145,7 @@ def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
 
 
 def check_callbacks(base_url: str) -> CheckResult:
-    """Answer a callback that nobody has requested, at the address that endpoints get."""
+    """Answer an unrequested callback, at the endpoints' address."""
     url = f"{base_url}/callbacks/doctor"
     try:
         with bare_session() as session:

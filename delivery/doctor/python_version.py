@@ -2,8 +2,8 @@
 
 import sys
 
-# The releases that fixed what strangers can use against a web server; minor versions not named here
-# began with the fix.
+# The releases with fixes of faults usable against a web server; minor versions not named here began
+# with the fix.
 _FIXED_IN = {(3, 11): 10, (3, 12): 6}
 
 

@@ -1,4 +1,4 @@
-"""`import backlog`: messages that an old broker has accepted and not yet delivered.
+"""`import backlog`: messages accepted by an old broker and not yet delivered.
 
 README.md has the races and crash windows.
 """
@@ -87,7 +87,7 @@ class Backlog:
 
 
 def _owed(messages: Sequence[OldMessage], found: TakenOver) -> list[tuple[OldMessage, Owed]]:
-    """Return the messages with the deliveries that they owe still, perhaps none."""
+    """Return the messages with the deliveries they still owe, perhaps none."""
     wanted = [message.draft for message in messages if message.named is None]
     qualifying = iter(match_drafts(wanted))
     matches = [next(qualifying) if message.named is None else message.named for message in messages]
@@ -143,7 +143,7 @@ _NOBODY = (
 
 
 class _KeysOfFile:
-    """The keys of one file with their lines, in a temporary file of SQLite."""
+    """The keys of a file with their lines, in a temporary file of SQLite."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("")
@@ -152,7 +152,7 @@ class _KeysOfFile:
         )
 
     def first_of(self, message: OldMessage) -> tuple[bytes, int]:
-        """Return digest and line of the first message with the same key, perhaps this one."""
+        """Return digest and line of the first message with the same key, perhaps this message."""
         row = message.key, message.digest, message.number
         if self._database.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", row).rowcount:
             return message.digest, message.number
@@ -190,7 +190,7 @@ def _first_of_keys(batch: Sequence[OldMessage], found: TakenOver) -> list[OldMes
 
 
 def _taken(owed: Sequence[tuple[OldMessage, Owed]], found: TakenOver) -> list[Owed]:
-    """Take the messages' keys, and return those that no other import has taken meanwhile."""
+    """Take the messages' keys, and return those not taken by another import meanwhile."""
     if not owed:
         return []
     columns = {
@@ -209,7 +209,7 @@ _ANOTHER = (
 
 
 def _not_imported(messages: Sequence[OldMessage], found: TakenOver) -> list[OldMessage]:
-    """Return the messages that were not imported before, and count the others."""
+    """Return the messages not imported before, and count the others."""
     rows = ImportedKey.objects.filter(
         key__in=[imported_message.key for imported_message in messages]
     )

@@ -1,4 +1,4 @@
-"""A line of a backlog as a message that can be stored."""
+"""A line of a backlog as a storable message."""
 
 import hashlib
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ ORIGINAL_ID, ORIGINAL_PUBLISHED_AT = "original-id", "original-published-at"
 
 @dataclass(frozen=True, slots=True)
 class OldMessage:
-    """A valid line. `named` are the subscriptions that it lists; None: all that qualify."""
+    """A valid line. `named` are the listed subscriptions; None: all that qualify."""
 
     number: int
     key: bytes

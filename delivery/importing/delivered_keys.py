@@ -1,4 +1,4 @@
-"""`import delivered`: messages that an old broker has delivered, as dedup keys.
+"""`import delivered`: messages delivered by an old broker, as dedup keys.
 
 README.md has the races and crash windows.
 """
@@ -164,7 +164,7 @@ def _count(
 
 
 def _imported(places: Set[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
-    """Return those of the subscriptions' keys that were imported before."""
+    """Return the subscriptions' keys imported before."""
     rows = DedupKey.objects.filter(
         subscription_id__in={id for id, _ in places},
         key__in=[key for _, key in places],

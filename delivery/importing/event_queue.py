@@ -1,7 +1,7 @@
 """Import of the Event Queue's queues: a JSON list of `{"queueId": …, "name": …, "events": […]}`.
 
-Only queueId is required. `name` is the user name of the queue's client, `events` the event types
-that the queue gets. The Event Queue's 30 seconds and four days are Inturn's defaults too.
+Only queueId is required. `name` is the user name of the queue's client, `events` the queue's event
+types. The Event Queue's 30 seconds and four days are Inturn's defaults too.
 """
 
 from collections.abc import Mapping

@@ -14,7 +14,7 @@ _NOT_IN_A_REFERENCE = re.compile(r"[^A-Z0-9]+")
 
 
 class SourceError(ValueError):
-    """The source is not an export of that system; the message describes the expected one."""
+    """The source is not an export of this system; the message describes the expected export."""
 
 
 @dataclass(slots=True)
@@ -32,11 +32,11 @@ class Imported:
     fields: FieldRecord = field(default_factory=FieldRecord)
 
     def source_object(self, fields: Mapping[str, Any], *, noun: str) -> SourceObject:
-        """Wrap an object of the source, so that fields that nobody reads are reported."""
+        """Wrap an object of the source, to report fields read by nobody."""
         return SourceObject(fields, self.fields, noun=noun)
 
     def add(self, section_name: str, entry: DocumentEntry) -> bool:
-        """Add an object; False if one of that name exists."""
+        """Add an object; False if the name exists."""
         (section,) = [known for known in SECTIONS if known.name == section_name]
         key = section.key_of(entry)
         is_new = key not in self.entries[section_name]
@@ -73,7 +73,7 @@ class Imported:
         return name
 
     def shadow(self) -> None:
-        """Make each subscription SHADOW that is not INACTIVE, to compare it before it sends."""
+        """Make all subscriptions SHADOW but the INACTIVE, to compare them before they send."""
         for entry in self.entries["subscriptions"].values():
             if entry.get("status") != "INACTIVE":
                 entry["status"] = "SHADOW"
@@ -87,7 +87,7 @@ class Imported:
         return {"format": FORMAT, **lists}
 
     def report(self, *, ignored: Collection[str] = ()) -> str:
-        """Return the report; its part "Not read" is left out if all fields were read or ignored."""
+        """Return the report; the part "Not read" is left out if all fields were read or ignored."""
         unread = self.fields.unread(ignored)
         parts = (
             ("Taken over", self.taken),

@@ -16,7 +16,7 @@ _OBJECTS = frozenset({"headers"})
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its fields; `text` is the JSON as it stands in the file, empty for CSV."""
+    """A line with fields; `text` is the JSON as it stands in the file, empty for CSV."""
 
     number: int
     fields: Mapping[str, Any]
@@ -24,7 +24,7 @@ class Line:
 
 
 class ImportLineError(Exception):
-    """A line that cannot be imported; the message has the reason and the remedy."""
+    """A line impossible to import; the message has the reason and the remedy."""
 
     def __init__(self, number: int, detail: str) -> None:
         super().__init__(f"line {number}: {detail}")
@@ -34,11 +34,11 @@ class ImportLineError(Exception):
 def read_lines(
     path: Path, *, known: frozenset[str], max_bytes: int
 ) -> Iterator[Line | ImportLineError]:
-    """Yield each line with content, or its error. Raise OSError.
+    """Yield each line with content, or an error. Raise OSError.
 
     A file whose name ends in `.csv` is CSV with a header row, any other has a JSON object a line.
     `known` are the names of all fields. After an error in the form of a CSV file nothing follows,
-    for the rest may be one cell.
+    for the rest may be a single cell.
     """
     if path.suffix.lower() == ".csv":
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -69,7 +69,7 @@ def _json_line(number: int, raw: bytes, *, known: frozenset[str]) -> Line | Impo
     try:
         fields = parse_json(raw)
     except Problem as problem:
-        # The parser counts the lines of its text, which is one line.
+        # The parser counts the lines of the text, which is one line.
         reason = str(problem.detail).replace("The body is not valid JSON", "this is not JSON")
         return ImportLineError(
             number, f"{reason.replace('line 1, ', '')} Write one JSON object a line."
@@ -96,7 +96,7 @@ def _csv_lines(
             return
         before = rows.line_num
         for row in rows:
-            # `line_num` is the last line of a row with line breaks in its cells.
+            # `line_num` is the last line of a row with line breaks in cells.
             yield _csv_line(before + 1, row)
             before = rows.line_num
     except csv.Error as error:

@@ -1,4 +1,4 @@
-"""The fields of a line that describes a message of the old broker, validated."""
+"""The fields of a line about a message of the old broker, validated."""
 
 import base64
 import re
@@ -25,7 +25,7 @@ def text_of_line(line: Line, name: str, default: str = "") -> str:
 
 
 def key_of_line(line: Line) -> str:
-    """Return the old broker's key; a number counts as its text."""
+    """Return the old broker's key; a number counts as text."""
     value = line.fields.get("key")
     key = (
         str(value)
@@ -88,7 +88,7 @@ def names_of_line(line: Line) -> list[str] | None:
 
 @dataclass(slots=True)
 class NamedObjects:
-    """The configured objects that lines name, each loaded once."""
+    """The configured objects named by lines, each loaded once."""
 
     event_types: dict[str, EventType] = field(default_factory=dict)
     publishers: dict[str, Publisher] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def _found(line: Line, name: str) -> tuple[int, int, Candidate]:
 
 
 def _candidate(subscription: Subscription) -> Candidate:
-    """Return a subscription of any status as publishing knows those that qualify."""
+    """Return a subscription of any status in the form of publishing."""
     owner = subscription.subscriber
     return Candidate(
         subscription_id=subscription.pk,

@@ -1,4 +1,4 @@
-"""Ids reserved for an old broker's messages, so that they are sent before newer ones."""
+"""Ids reserved for an old broker's messages, to be sent before newer messages."""
 
 import logging
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class NoRoomError(Exception):
 
 
 def reserve_ids(count: int) -> MessageReservation:
-    """Reserve ids for so many messages: all messages published from now on have greater ones."""
+    """Reserve ids for so many messages: all messages published from now on have greater ids."""
     (first,) = queries.row("reserve_messages", {"margin": MARGIN, "count": count})
     reservation = MessageReservation.objects.create(
         first_id=first, until_id=first + count, next_id=first
@@ -30,7 +30,7 @@ def reserve_ids(count: int) -> MessageReservation:
 
 
 def reservation_with_room(count: int) -> MessageReservation | None:
-    """Return the oldest reservation that has ids for so many messages."""
+    """Return the oldest reservation with ids for so many messages."""
     for reservation in MessageReservation.objects.order_by("first_id"):
         if reservation.until_id - reservation.next_id >= count:
             return reservation
@@ -40,8 +40,8 @@ def reservation_with_room(count: int) -> MessageReservation | None:
 def take_ids(reservation: MessageReservation, count: int) -> Sequence[int]:
     """Take the next ids; raise NoRoomError. Call it in a transaction.
 
-    Another import waits here until that transaction ends, and a transaction that fails gives the
-    ids back.
+    Another import waits here until this transaction ends, and a failed transaction gives the ids
+    back.
     """
     locked = MessageReservation.objects.select_for_update().get(pk=reservation.pk)
     if locked.until_id - locked.next_id < count:

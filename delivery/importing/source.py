@@ -45,7 +45,7 @@ def parse_source(text: str) -> Any:
 
 def csv_rows(text: str) -> list[Mapping[Any, Any]]:
     """Return the rows by the names of the first line; raise SourceError with the line."""
-    # A process-wide limit; that of messages' files is another.
+    # A process-wide limit; the limit of messages' files is another.
     csv.field_size_limit(LONGEST_CELL)
     rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:

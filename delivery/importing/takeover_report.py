@@ -13,7 +13,7 @@ MAX_LISTED = 20
 
 @dataclass(slots=True)
 class TakenOver:
-    """Counts of an import, or of its check.
+    """Counts of an import, or of a check.
 
     `of_subscription` are deliveries or keys by the subscription's id. `notes` belong to the part
     "differently".
@@ -34,7 +34,7 @@ class TakenOver:
         return self.of_subscription.total()
 
     def refuse(self, error: ImportLineError) -> None:
-        """Add a line to the part "impossible"; only the first ones are listed."""
+        """Add a line to the part "impossible"; only the first are listed."""
         self.faults += 1
         if self.faults <= MAX_LISTED:
             self.listed.append(error)

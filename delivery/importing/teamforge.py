@@ -1,4 +1,4 @@
-"""Import of TeamForge's webhook configuration: one row per subscription, as CSV or JSON.
+"""Import of TeamForge's webhook configuration: a row per subscription, as CSV or JSON.
 
 The columns are EventName, ContentType, EventType, EventFormat, PublisherName, PublisherID,
 SubscriberName, Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterString and
@@ -89,7 +89,7 @@ def _add_event_type(imported: Imported, row: Row, name: str) -> None:
 
 
 def _warn_of_difference(imported: Imported, entry: dict[str, Any], row: Row) -> None:
-    """Report a row that gives an event type another kind or content type than the first row."""
+    """Report a row that changes the kind or content type of an event type."""
     first = imported.entries["event_types"][(entry["name"],)]
     for column, field in (("EventType", "kind"), ("ContentType", "content_type")):
         if row.get(column) and entry[field] != first[field]:
@@ -100,7 +100,7 @@ def _warn_of_difference(imported: Imported, entry: dict[str, Any], row: Row) -> 
 
 
 def _add_sample(imported: Imported, entry: dict[str, Any], text: str) -> None:
-    """Take over the first format of an event type that is JSON as its sample."""
+    """Take over the first JSON format of an event type as the sample."""
     try:
         entry.setdefault("sample", parse_source(text))
     except ValueError:
@@ -125,7 +125,7 @@ def _add_publisher(imported: Imported, row: Row, event_type: str) -> None:
 
 
 def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str, event_type: str) -> None:
-    """Its publish addresses stay. The id is a credential: the document gets a reference."""
+    """The publish addresses stay. The id is a credential: the document gets a reference."""
     label = f"publisher {entry['name']}"
     if PUBLISH_ID in entry:
         if text != imported.secrets[entry[PUBLISH_ID]["from"].removeprefix("env:")]:
@@ -197,7 +197,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
 
 
 def _status(imported: Imported, row: Row, label: str) -> str:
-    """Return the status; INACTIVE for one that TeamForge does not have, so that nothing is sent."""
+    """Return the status; INACTIVE for a status unknown to TeamForge: nothing is sent."""
     given = row.get("Status", "").upper() or "ACTIVE"
     if given in ("ACTIVE", "INACTIVE"):
         return given

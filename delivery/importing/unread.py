@@ -1,9 +1,9 @@
-"""The fields of a source that no importer read.
+"""The fields of a source read by no importer.
 
-A source's objects are wrapped as `SourceObject`, which remembers the names that an importer looks
-up. A name counts as read for all objects of its kind, because an importer may need it for some of
-them only. So a field that is spelled differently in this source, or that Inturn does not have, is
-reported, and no list of names must be kept beside the code that reads them.
+A source's objects are wrapped as `SourceObject`, which remembers the names looked up by an
+importer. A name counts as read for all objects of a kind, because an importer may need it for some
+of them only. So a field spelled differently in this source, or missing in Inturn, is reported,
+without a list of names beside the reading code.
 """
 
 import difflib
@@ -23,7 +23,7 @@ class FieldRecord:
     read: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def unread(self, ignored: Collection[str] = ()) -> list[str]:
-        """Return a line for each name with a value that was not read."""
+        """Return a line for each name with an unread value."""
         return [
             f"{noun} {name or _UNNAMED}, {count} value{'' if count == 1 else 's'}"
             + self._advice(noun, name)
@@ -37,7 +37,7 @@ class FieldRecord:
 
 
 class SourceObject(Mapping[str, Any]):
-    """An object or row of a source. Iterating over its items reads all of them."""
+    """An object or row of a source. Iteration over the items reads all of them."""
 
     def __init__(self, fields: Mapping[str, Any], record: FieldRecord, *, noun: str) -> None:
         self._fields = fields
@@ -56,11 +56,11 @@ class SourceObject(Mapping[str, Any]):
         return len(self._fields)
 
     def drop(self, *names: str) -> None:
-        """Count fields as read that have no meaning in Inturn, and no effect in their system."""
+        """Count fields as read without a meaning in Inturn, and no effect in their system."""
         self._record.read[self._noun].update(names)
 
     def leave_out(self) -> None:
-        """Count no field: the report says already that the whole object is not taken over."""
+        """Count no field: by the report already the whole object is not taken over."""
         self._count(-1)
 
     def _count(self, number: int) -> None:
@@ -70,7 +70,7 @@ class SourceObject(Mapping[str, Any]):
 
 
 def close_name(name: str, known: Collection[str]) -> str:
-    """Return the known name that the name most likely means, or ""."""
+    """Return the known name most likely meant by the name, or ""."""
     by_lower = {known_name.lower(): known_name for known_name in known}
     found = difflib.get_close_matches(name.lower(), list(by_lower), n=1)
     return by_lower[found[0]] if found else ""

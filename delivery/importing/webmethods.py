@@ -1,6 +1,6 @@
 """webMethods triggers, as a JSON list.
 
-Its names are those of `pub.trigger:createTrigger` or of the trigger report:
+The names are those of `pub.trigger:createTrigger` or of the trigger report:
 
     {"server": "https://is.example:5543", "client": "orders-is",
      "triggers": [
@@ -10,11 +10,11 @@ Its names are those of `pub.trigger:createTrigger` or of the trigger report:
             {"conditionName": "new", "serviceName": "orders:create", "joinType": "N/A",
              "messageTypeFilterPairs": [{"messageType": "orders:Created", "filter": "…"}]}]}]}
 
-A trigger becomes a subscriber that is served by its first matching condition, a condition a
-subscription for each of its document types. Where webMethods calls a service inside its server,
-Inturn sends a request: to the condition's `endpoint`, or to `<server>/invoke/<service>`, by which
-Integration Server makes services callable. A document delivered to the server goes to all of its
-triggers, so their subscribers share an `application`: the source's `client`, or the server's host.
+A trigger becomes a subscriber served by the first matching condition, a condition a subscription
+for each document type. Where webMethods calls a service inside the server, Inturn sends a request:
+to the condition's `endpoint`, or to `<server>/invoke/<service>`, by which Integration Server makes
+services callable. A document delivered to the server goes to all triggers there, so their
+subscribers share an `application`: the source's `client`, or the server's host.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _EXPECTED = (
     '"conditions": [{"conditionName": …, "serviceName": …, "joinType": …, '
     '"messageTypeFilterPairs": [{"messageType": …, "filter": …}]}]}]}.'
 )
-# With one document type a condition has no join, whatever it says.
+# With a single document type a condition has no join, whatever it says.
 _ANY = ("", "N/A", "NONE", "OR", "ANY")
 
 
@@ -111,7 +111,7 @@ class _Trigger:
         if not pairs:
             raise SourceError(f"{label}: it has no document type.")
         is_join = len(pairs) > 1 and join not in _ANY
-        # Without a join its time-out has no effect.
+        # Without a join the time-out has no effect.
         condition.drop("joinTimeOut", "joinTimeout", "joinExpires")
         joined = (
             join_of(self._imported, condition, join, pairs=pairs, label=label) if is_join else {}
@@ -134,7 +134,7 @@ class _Trigger:
     def _add_subscription(
         self, name: str, pair: tuple[str, str], fields: Mapping[str, Any]
     ) -> bool:
-        """Add the subscription; False, reported, if its filter cannot be translated."""
+        """Add the subscription; False, reported, if the filter cannot be translated."""
         document_type, text = pair
         event_type = _named(self._imported, document_type, what="event type")
         base = self._imported.name_of(name, what="subscription")
@@ -191,10 +191,10 @@ class _Trigger:
 
 @dataclass(slots=True)
 class _ConditionOrder:
-    """The conditions of a trigger in their order, and who gets the documents of a missing one.
+    """The conditions of a trigger in their order, and who gets those of a missing condition.
 
-    Only the first condition that matches a document gets it. So the documents of a condition that
-    could not be taken over are not lost: the next condition for their type gets them, wrongly.
+    Only the first matching condition gets a document. So the documents of a condition not taken
+    over are not lost: the next condition for their type gets them, wrongly.
     """
 
     _added: list[tuple[str, str, bool]] = field(default_factory=list)

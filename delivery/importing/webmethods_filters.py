@@ -1,9 +1,9 @@
 """Inturn's filters from the local filters of webMethods triggers.
 
 Such a filter is `%address/state% == "VA" and %total% > 100`. It is translated to a syntax tree and
-written by `normal_form`, so that no value can end a string. The operators that begin with `L_`
-compare text; the others compare numbers by size if the value is one. webMethods does not document
-how `!=` treats a field that is not there: here the field differs from every value.
+written by `normal_form`, so no value can end a string. The operators with `L_` compare text; the
+others compare numbers by size if the value is a number. webMethods does not document how `!=`
+treats a missing field: here the field differs from every value.
 """
 
 import re
@@ -71,7 +71,7 @@ def translated_filter(text: str) -> str:
 
 
 class _Reading:
-    """Reads a filter from left to right; `token` is the next one: its kind and its text."""
+    """Reads a filter from left to right; `token` is the next token: kind and text."""
 
     def __init__(self, text: str) -> None:
         self._text = text

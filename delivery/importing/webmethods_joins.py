@@ -1,8 +1,8 @@
 """Joins of a webMethods condition with several document types: All (AND) and Only one (XOR).
 
-The name of the time-out and its unit are not in the public documents of
-`pub.trigger:createTrigger`: `joinTimeOut` or `joinTimeout`, in milliseconds like all others, with a
-day as the administration page has it. A join that never expires has the longest time here.
+The time-out's name and unit are not in the public documents of `pub.trigger:createTrigger`:
+`joinTimeOut` or `joinTimeout`, in milliseconds like all others, with a day as the administration
+page has it. A never expiring join has the longest time here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ def join_of(
     pairs: Iterable[tuple[str, str]],
     label: str,
 ) -> dict[str, Any] | None:
-    """Return the fields that the condition's subscriptions share; None, reported, if impossible."""
+    """Return the common fields of the condition's subscriptions; None, reported, if impossible."""
     types = ", ".join(document_type for document_type, _ in pairs)
     if join not in MODES:
         imported.impossible.append(
@@ -38,7 +38,7 @@ def join_of(
         try:
             translated_filter(text) if text.strip() else ""
         except CannotTranslateError as error:
-            # Without one of its parts the join would be another one.
+            # Without any part the join would be another join.
             imported.impossible.append(
                 f"{label}: the join {join} of {types}, for the filter {text} ({error})"
             )

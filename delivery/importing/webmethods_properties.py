@@ -14,13 +14,13 @@ from delivery.importing.import_result import Imported, SourceError
 CAPACITY, REFILL, RETRY_MS = 10, 4, 10_000
 MOST_QUEUED, MOST_IN_FLIGHT, MOST_ATTEMPTS = 10_000, 1000, 100_000
 LONGEST_WAIT_SECONDS, LONGEST_WINDOW_SECONDS = 86_400.0, 31 * 86_400
-# The names by which Integration Server keeps triggers in its own files, node.ndf.
+# The names by which Integration Server keeps triggers in files, node.ndf.
 _NODE_NAMES: Mapping[str, tuple[str, ...]] = {
     "isConcurrent": ("concurrent",),
     "queueCapacity": ("docsPrefetchMax",),
     "maxRetryAttempts": ("redeliveryOptions.max",),
 }
-# As the built-in policy of that name, but for attempts and waits.
+# As the built-in policy of this name, but for attempts and waits.
 _POLICY = {
     **dict.fromkeys(
         ("on_unreachable", "on_unavailable", "on_server_error", "on_rate_limited"), "IN_PLACE"
@@ -77,7 +77,7 @@ class Properties:
         return str(self._value(name) or "").strip()
 
     def _value(self, name: str) -> Any:
-        """Return the value under the documented name or that of node.ndf."""
+        """Return the value under the documented name or node.ndf's."""
         values = [self.given.get(node) for node in (name, *_NODE_NAMES.get(name, ()))]
         return next((value for value in values if value not in (None, "")), None)
 
@@ -158,7 +158,7 @@ def _add_priority(properties: Properties, entry: dict[str, Any]) -> None:
 
 
 def _status(properties: Properties) -> str:
-    """A disabled trigger gets nothing; the documents of a suspended one wait."""
+    """A disabled trigger gets nothing; the documents of a suspended trigger wait."""
     if not properties.is_true("executeEnabled", default=True):
         return "INACTIVE"
     is_suspended = any(state.startswith("suspended") for state in properties.states.values())
@@ -166,7 +166,7 @@ def _status(properties: Properties) -> str:
 
 
 def policy_of(properties: Properties) -> str | dict[str, Any]:
-    """Return the name of a built-in policy, or of a new one that triggers of its settings share."""
+    """Return the name of a built-in policy, or a new one, for equal settings."""
     retries = properties.number("maxRetryAttempts", 0)
     seconds = min(
         max(properties.number("retryInterval", RETRY_MS) / 1000, 0.1), LONGEST_WAIT_SECONDS

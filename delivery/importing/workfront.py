@@ -1,8 +1,8 @@
-"""Workfront's event subscriptions, as its list call answers them.
+"""Workfront's event subscriptions, as answered by the list call.
 
 The answer is `{"subscriptions": […], "meta": …}`. Several pages in a JSON list are taken, too, and
 the list of the deprecated call, whose names have underscores. Workfront masks tokens, so the
-document has a reference for each; a token that is not masked becomes its value.
+document has a reference for each; an unmasked token becomes the value.
 """
 
 import re
@@ -17,9 +17,9 @@ from subscriptions.values.endpoints import EndpointError, parse_url
 
 _EXPECTED = 'The answer of Workfront\'s list call was expected: {"subscriptions": […], "meta": …}.'
 _UNDERSCORE = re.compile(r"_([a-z])")
-# Its answers are read by names with capitals, but for these.
+# The answers are read by names with capitals, but for these.
 _KEPT = ("subscription_url", "date_created", "date_modified", "frozen_at", "disabled_at")
-# Of no effect on what Workfront sends; a disabled URL is one that it tries again by itself.
+# Of no effect on Workfront's sending; Workfront tries a disabled URL again by itself.
 _WITHOUT_EFFECT = ("customerId", "date_created", "date_modified", "dateVersionUpdated")
 _URL_WITHOUT_EFFECT = ("url", "date_created", "successes", "failures", "disabled_at", "disabledAt")
 

@@ -1,4 +1,4 @@
-"""`history archive`: which archive this installation has, and giving up one that is lost."""
+"""`history archive`: which archive this installation has, and giving up a lost archive."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator

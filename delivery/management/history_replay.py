@@ -1,4 +1,4 @@
-"""`history replay`: a replay from the request to its last delivery, in the terminal."""
+"""`history replay`: a replay from the request to the last delivery, in the terminal."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""`history report`: the settlements of an interval in one file, for auditors."""
+"""`history report`: the settlements of an interval in a file, for auditors."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +46,7 @@ def add_report_arguments(parser: CommandParser) -> None:
 
 
 def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
-    """Write the file, and print its path; raise CommandError."""
+    """Write the file, and print the path; raise CommandError."""
     # Imported here because it loads the Parquet libraries.
     from delivery.history.steps.report_request import ReportError, read_report_request
     from subscriptions.filters import FilterError

@@ -1,6 +1,6 @@
 """Pipeline runs in the terminal, up to their end.
 
-A run that does not end as DONE ends the command, with an exit code of its own.
+A run with another end than DONE ends the command, with a separate exit code.
 """
 
 import os
@@ -21,9 +21,9 @@ from delivery.pipeline.run_execution import ExecutedRun, RunHost
 # Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
 # plus the signal's number, as in shells.
 FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
-# A part of the result of verify, for its next run.
+# A part of the result of verify, for the next run.
 _FOR_PROGRAMS = {"proof"}
-# The parts of a comparison and of its examples, in the guide's order: `jsonb` sorts keys by length.
+# The parts of a comparison and of examples, in the guide's order: `jsonb` sorts keys by length.
 _IN_ORDER = (
     *("result", "key", "subscription", "there", "here", "overtook"),
     *("same", "only_there", "only_here", "other_status", "other_order"),
@@ -32,7 +32,7 @@ _IN_ORDER = (
 
 
 def run_steps(steps: Sequence[Step], *, write: Callable[[str], object]) -> None:
-    """Run steps one after the other in one Spark session, and write each one's result.
+    """Run steps in turn in one Spark session, and write each result.
 
     The first failure raises CommandError.
     """
@@ -48,7 +48,7 @@ def run_step(
     write: Callable[[str], object],
     sessions: SparkSessions | None = None,
 ) -> PipelineRun:
-    """Run a step and write its result; raise CommandError."""
+    """Run a step and write the result; raise CommandError."""
     try:
         with StepBar(step.label) as bar:
             host = RunHost(shown=[bar], sessions=sessions, force=_exit_with_result)
@@ -63,7 +63,7 @@ def run_step(
 def run_requested(
     id: int, *, write: Callable[[str], object], gives_back: bool = False
 ) -> PipelineRun:
-    """Run a waiting run, and write its result; raise CommandError.
+    """Run a waiting run, and write the result; raise CommandError.
 
     With `gives_back` it waits again after a signal ends it.
     """
@@ -105,7 +105,7 @@ def _ordered(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _ended(executed: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
-    """Report the run; end the process at once if its exit would wait for a silent storage."""
+    """Report the run; end the process at once if the exit would wait for a silent storage."""
     if has_unanswered_calls():
         _exit_with_result(executed)
     return _reported(executed, write)
@@ -132,7 +132,7 @@ def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> Pipeline
 
 
 def _exit_with_result(executed: ExecutedRun) -> None:
-    """Report the run and end the process at once, also if its main thread does not react."""
+    """Report the run and end the process at once, also if the main thread does not react."""
     try:
         _reported(executed, sys.stdout.write)
         code = 0

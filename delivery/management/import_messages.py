@@ -128,7 +128,7 @@ def import_reserve(options: Options, write: Write) -> int:
 
 
 def _show(checked: TakenOver, options: Options, write: Write, *, noun: str) -> None:
-    """Write the report; raise CommandError if there are faulty lines that may not be skipped."""
+    """Write the report; raise CommandError if there are unskippable faulty lines."""
     for line in taken_over_report(checked, noun=noun):
         write(line)
     if checked.faults and not options["skip_faulty"]:
@@ -169,7 +169,7 @@ def _notes_of_backlog(checked: TakenOver, reservation: MessageReservation | None
 
 
 def _behind(subscription_ids: list[int]) -> Iterable[str]:
-    """Yield a line for each subscriber that has waiting messages, which are before the backlog."""
+    """Yield a line for each subscriber with waiting messages, which are before the backlog."""
     subscribers = Subscription.objects.filter(pk__in=subscription_ids).values("subscriber_id")
     waiting = (
         Delivery.objects.filter(status__in=OPEN, subscription__subscriber__in=subscribers)

@@ -1,4 +1,4 @@
-"""The parser of commands whose exit code 2 means that there are changes."""
+"""The parser of commands whose exit code 2 means changes."""
 
 import sys
 from typing import NoReturn
@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 class RefusingParser(CommandParser):
     def error(self, message: str) -> NoReturn:
-        """Exit with 1 instead of argparse's 2, which means here that there are changes."""
+        """Exit with 1 instead of argparse's 2, which means changes here."""
         if not self.called_from_command_line:
             raise CommandError(f"Error: {message}")
         self.print_usage(sys.stderr)

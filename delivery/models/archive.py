@@ -1,4 +1,4 @@
-"""The ledger of the archive: its intervals, and its current files.
+"""The ledger of the archive: intervals, and current files.
 
 Only `delivery.history` writes it.
 """
@@ -27,10 +27,9 @@ class ChunkState(models.TextChoices):
 
 
 class ArchiveChunk(models.Model):
-    """The result of one transaction of the export: every event from `since` to before `until`.
+    """The result of a transaction of the export: every event from `since` to before `until`.
 
-    `snapshot` is the snapshot it saw. A COMPACTION rewrites files that exist already; its interval
-    is empty.
+    `snapshot` is the snapshot it saw. A COMPACTION rewrites existing files; the interval is empty.
     """
 
     kind = models.CharField(max_length=10, choices=ChunkKind, default=ChunkKind.EXPORT)
@@ -60,7 +59,7 @@ class ArchiveChunk(models.Model):
             ),
         ]
         indexes = [
-            # To find the export that archived a given settlement time.
+            # To find the export of a given settlement time.
             models.Index(
                 fields=["-since"], name="chunk_of_a_time", condition=Q(kind="EXPORT", state="DONE")
             ),
@@ -71,9 +70,9 @@ class ArchiveChunk(models.Model):
 
 
 class ArchiveFile(models.Model):
-    """One Parquet file; `path` is relative to the archive.
+    """A Parquet file; `path` is relative to the archive.
 
-    It counts once its chunk is DONE, until the chunk of its replacement is.
+    It counts once the chunk is DONE, until the replacement's chunk is.
     """
 
     chunk = models.ForeignKey(ArchiveChunk, on_delete=models.PROTECT, related_name="files")
@@ -114,9 +113,9 @@ class ArchiveFile(models.Model):
 
 
 class ArchiveIdentity(models.Model):
-    """One row: the UUID of the archive, which a file at its root has, too; null: it was given up.
+    """One row: the UUID of the archive, which a file at the root has, too; null: it was given up.
 
-    `measured_until` is the end of an earlier archive that was given up. Its hours were measured
+    `measured_until` is the end of an earlier, abandoned archive. The archive's hours were measured
     from more rows than there are now, so the rollup leaves them as they are.
     """
 
@@ -134,16 +133,17 @@ class ArchiveIdentity(models.Model):
 class EarlierSettlement(models.Model):
     """The earlier settlement of a delivery whose row was changed since.
 
-    A person changed it, or an attempt that ended late. A trigger of the table writes this row with
-    that change, so that settling itself costs nothing.
+    A person changed it, or an attempt ended late. A trigger of the table writes this row with the
+    change, so settling itself costs nothing.
 
-    A settlement that a person ended counts on its own: the row has every value that the archive
-    needs, and the view `delivery_settlement` shows it along with current ones. An export takes it
-    by its `settled_at`, and it stays until its delivery is removed.
+    A settlement ended by a person counts on its own: the row has every value for the archive, and
+    the view `delivery_settlement` shows it along with current ones. An export takes it by
+    `settled_at`, and it stays until the delivery is removed.
 
-    After a late attempt it `is_amended`: the delivery is still settled, now with that attempt, and
-    the archive needs only the newer one. If an export saw the older one, it has archived those
-    attempts already. `ended_by`, the transaction (xid8) of the change, shows that for any snapshot.
+    After a late attempt it `is_amended`: the delivery is still settled, now with this attempt, and
+    the archive needs only the newer settlement. If an export saw the older settlement, it has
+    archived those attempts already. `ended_by`, the transaction (xid8) of the change, shows this
+    for any snapshot.
     """
 
     delivery_id = models.BigIntegerField()
@@ -173,7 +173,7 @@ class EarlierSettlement(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["delivery_id"], name="earlier_settlement_of"),
-            # The rows that an export reads for its interval.
+            # The rows for an export's interval.
             models.Index(
                 fields=["settled_at"], name="earlier_settlement_at", condition=Q(is_amended=False)
             ),

@@ -1,4 +1,4 @@
-"""An attempt: one try at one delivery, with its outcome."""
+"""An attempt: a try at a delivery, with the outcome."""
 
 from django.db import models
 from django.db.models import F
@@ -11,15 +11,15 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def newest(self, count: int) -> "AttemptQuerySet":
         """Keep the newest of each delivery, up to a count.
 
-        A blocking one is tried thousands of times.
+        A blocking delivery is tried thousands of times.
         """
         return self.filter(number__gt=F("delivery__attempts") - count)
 
 
 class Attempt(models.Model):
-    """Every attempt: the logged ones, and those in their delivery's own row. A read-only view.
+    """Every attempt: the logged ones, and those in their delivery's row. A read-only view.
 
-    `excerpt` is the first 4 KiB of the answer to a failed one.
+    `excerpt` is the first 4 KiB of the answer to a failed attempt.
     """
 
     pk = models.CompositePrimaryKey("delivery", "number")
@@ -49,11 +49,11 @@ class Attempt(models.Model):
 
 
 class LoggedAttempt(models.Model):
-    """An attempt with a row of its own: a failed one, or one that no delivery's row holds.
+    """An attempt with a separate row: failed, or not held in a delivery's row.
 
-    Rows are only ever added. Their deliveries are the rows that the inserting statement has just
-    changed, so the database need not look them up again: those checks, and checks of the numbers,
-    would slow each settlement by a tenth.
+    Rows are only ever added. Their deliveries are the rows just changed by the inserting statement,
+    so the database need not look them up again: those checks, and checks of the numbers, would slow
+    each settlement by a tenth.
     """
 
     pk = models.CompositePrimaryKey("delivery", "number")

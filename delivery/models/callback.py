@@ -1,16 +1,16 @@
-"""A callback: the address where the endpoint that took a QUEUE message may answer later, once."""
+"""A callback: the address where the taking endpoint of a QUEUE message may answer later, once."""
 
 from django.db import models
 from django.db.models import Q
 
 from delivery.models.message import Message
 
-# Longer chains are refused: two brokers that answer each other would never stop.
+# Longer chains are refused: two brokers with answers to each other would never stop.
 MAX_HOPS = 10
 
 
 class Callback(models.Model):
-    """The callback of one group of a QUEUE message published with `CallbackURL`.
+    """The callback of a group of a QUEUE message published with `CallbackURL`.
 
     The answer goes to `url`. The URL for endpoints has a token derived from the row's id and this
     installation's secret key. So it is the same after any restart, and a copy of the database does

@@ -7,9 +7,9 @@ from subscriptions.models import Subscription
 
 
 class DedupKey(models.Model):
-    """The last delivery with a key that counted as new.
+    """The last delivery with a key counted as new.
 
-    `key` is a SHA-256 of the values that identify the message. Delivery 0 stands for a delivery of
+    `key` is a SHA-256 of the identifying values of the message. Delivery 0 stands for a delivery of
     the old broker (`delivery.importing`).
     """
 

@@ -1,4 +1,4 @@
-"""A delivery: one message on its way to one subscription; its row always has its state."""
+"""A delivery: a message on the way to a subscription; the row always has the state."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -23,12 +23,12 @@ class Redelivery(models.TextChoices):
     RESUBMITTED = "resubmitted", "a person sent it again"
 
 
-# A delivery's id is its message's id and, in the lowest bits, its place among the message's
+# A delivery's id is the message's id and, in the lowest bits, the place among the message's
 # deliveries. So the order of ids is the order of publication, and the deliveries of a message are a
 # range of ids: no index on their message is needed.
 PLACE_BITS = 20
 MAX_MESSAGE_ID = 1 << (63 - PLACE_BITS)
-# Places from here on belong to replays, one for each replay, by its number.
+# Places from here on belong to replays, one for each replay, by number.
 REPLAYED_PLACES = 1 << (PLACE_BITS - 1)
 
 
@@ -38,7 +38,7 @@ def delivery_id(message_id: int, place: int) -> int:
 
 
 def ids_of_message(message_id: int) -> tuple[int, int]:
-    """Return the first and the last id that deliveries of a message may have.
+    """Return the first and the last possible id of a message's deliveries.
 
     The range is empty for a number too large for a message.
     """
@@ -69,43 +69,43 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
 
 class Delivery(models.Model):
-    """A delivery; `delivery/README.md` lists the statements that change its status.
+    """A delivery; `delivery/README.md` lists the statements behind each change of the status.
 
-    The table has two partitions by status, `delivery_waiting` and `delivery_settled`; the migration
-    that creates them has their indexes and constraints. To settle a delivery is to delete its row
-    in the one and to insert it into the other. A statement that waits for the lock of a row that is
-    settled meanwhile does not get it: the row is gone from that partition.
+    The table has two partitions by status, `delivery_waiting` and `delivery_settled`; their
+    migration has indexes and constraints. To settle a delivery is to delete the row in the first
+    and to insert it into the second. A statement waiting for the lock of a row settled meanwhile
+    does not get it: the row is gone from this partition.
 
     `attempts` counts the recorded attempts; of those, `attempts_before` do not count against the
     policy's `max_attempts`: they were made before a person resubmitted it. `settled_before` counts
-    the settlements that a person ended, by a resubmission or by resolving IN_DOUBT: their rows are
-    in EarlierSettlement. `skipped` marks a delivery that failed and was overtaken: a run holds at
-    most half of such. `reason` is the last attempt's outcome in words. `queue_group` is fixed when
-    a QUEUE message is published, whatever later happens to the filters: in a group at most one
-    delivery is DELIVERED. A delivery with a `callback` goes to that callback's URL.
+    the settlements ended by a person, by a resubmission or by resolving IN_DOUBT: their rows are in
+    EarlierSettlement. `skipped` marks a failed and overtaken delivery: a run holds at most half of
+    such. `reason` is the last attempt's outcome in words. `queue_group` is fixed when a QUEUE
+    message is published, whatever later happens to the filters: in a group at most one delivery is
+    DELIVERED. A delivery with a `callback` goes to the callback's URL.
 
-    A delivery of a PULL subscription is in no lane, but in its subscriber's mailbox. The client
-    that fetched it last, at `leased_at`, holds it until `lease_expires_at`, by `lease_token`; then
-    it is available again, without a change of the row. `next_attempt_at` is the end of its delay if
-    it was released with one. The n-th fetch (`receive_count`) is attempt n.
+    A delivery of a PULL subscription is in no lane, but in the subscriber's mailbox. The client of
+    the last fetch, at `leased_at`, holds it until `lease_expires_at`, by `lease_token`; then it is
+    available again, without a change of the row. `next_attempt_at` is the end of the delay if it
+    was released with a delay. The n-th fetch (`receive_count`) is attempt n.
 
-    A DELIVERED delivery holds the attempt that delivered it (`started_at`, `duration_ms`,
-    `status_code`), unless that is a LoggedAttempt. A delivery that is not settled by `expires_at`
-    is EXPIRED. A delivery of a VOLATILE message has the start of the database server it was
-    published under, `server_started_at`: under another one it is not sent any more, but EXPIRED.
+    A DELIVERED delivery holds the successful attempt (`started_at`, `duration_ms`, `status_code`),
+    unless it is a LoggedAttempt. A delivery not settled by `expires_at` is EXPIRED. A delivery of a
+    VOLATILE message has the start of the database server it was published under,
+    `server_started_at`: under another server start it is not sent any more, but EXPIRED.
     """
 
     id = models.BigIntegerField(primary_key=True)
-    # No constraints that look up a row for each delivery: they took half of the cost of storing
-    # one. Instead:
-    # - Message: a delivery is inserted by the statement that inserts its message, or with the
-    #   message locked (`keep_messages`) in the way that retention locks it.
-    # - Subscription: the inserting statement locks it (`FOR KEY SHARE`), or another row that refers
-    #   to it; a trigger refuses to delete one with deliveries.
-    # - Lane: it lives as long as its subscriber, which a subscription protects.
-    # - Callback: it is deleted only with its message and the answer; the answer's deliveries are
+    # No constraints with a look-up for each delivery: they took half of the cost of storing a
+    # delivery. Instead:
+    # - Message: a delivery is inserted by the statement which inserts the message, or with the
+    #   message locked (`keep_messages`) as retention locks it.
+    # - Subscription: the inserting statement locks it (`FOR KEY SHARE`), or another referring row;
+    #   a trigger refuses to delete a row with deliveries.
+    # - Lane: it lives as long as the subscriber, which a subscription protects.
+    # - Callback: it is deleted only with the message and the answer; the answer's deliveries are
     #   those of the callback.
-    # - Replay: nothing deletes one.
+    # - Replay: nothing deletes a row.
     message = models.ForeignKey(
         Message,
         on_delete=models.PROTECT,

@@ -1,8 +1,8 @@
-"""The health of endpoints: a row for each that is DOWN, and a state for each.
+"""The health of endpoints: a row for each DOWN endpoint, and a state for each.
 
-The state combines that row with the health of the endpoint's URL. There are two tables because they
-count different things: a sender pauses for one subscription, whose policy says how long; the
-circuit breaker counts at a URL, over all subscriptions with that URL. The view joins them.
+The state combines this row with the health of the endpoint's URL. There are two tables because they
+count different things: a sender pauses for a subscription, for the policy's time; the circuit
+breaker counts at a URL, over all subscriptions with the URL. The view joins them.
 """
 
 from django.db import models
@@ -13,12 +13,12 @@ from subscriptions.models import Subscription
 
 
 class EndpointHealth(models.Model):
-    """An endpoint that is DOWN; without a row there is no pause.
+    """A DOWN endpoint; without a row there is no pause.
 
-    The sender of its lane writes it, except for `next_try_at`, which a person may change. The row
-    belongs to the lane that wrote it last; several queue lanes may serve one endpoint. Any lane
-    that reaches the endpoint deletes it, and so does a change of the endpoint (`forget_endpoint`).
-    Without `next_try_at` it waits for a person.
+    The sender of the lane writes it, except for `next_try_at`, which a person may change. The row
+    belongs to the last writing lane; several queue lanes may serve an endpoint. Any lane with a
+    success deletes it, and so does a change of the endpoint (`forget_endpoint`). Without
+    `next_try_at` it waits for a person.
     """
 
     subscription = models.OneToOneField(
@@ -46,7 +46,7 @@ class EndpointHealth(models.Model):
 class EndpointSummary(models.Model):
     """The state of the endpoint of each PUSH subscription. A read-only view.
 
-    The circuit breaker's state takes precedence. `url` is the endpoint's URL while that is DISABLED
+    The circuit breaker's state takes precedence. `url` is the endpoint's URL while it is DISABLED
     or FROZEN, otherwise null.
     """
 

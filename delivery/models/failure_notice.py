@@ -1,15 +1,15 @@
-"""A settled failure that has not been reported as `Inturn.Delivery.Failed` yet."""
+"""A settled failure, not yet reported as `Inturn.Delivery.Failed`."""
 
 from django.db import models
 from django.db.models.functions import Now
 
 
 class FailureNotice(models.Model):
-    """Written in the transaction that settles the delivery, deleted when its message is published.
+    """Written in the settling transaction of the delivery, deleted when the message is published.
 
     The deletion is in the publishing transaction, so each settled failure is reported once, even if
-    a process dies in between. A SYNC delivery has a notice from the start; its `due_at` is a time
-    by which its answer is recorded, or never will be.
+    a process dies in between. A SYNC delivery has a notice from the start; `due_at` is a time by
+    which the answer is recorded, or never will be.
     """
 
     delivery_id = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""One hour of the history of a subscription, as the rollup computed it from the archive."""
+"""An hour of the history of a subscription, as the rollup computed it from the archive."""
 
 from django.db import models
 
@@ -25,13 +25,13 @@ READ = [
 
 
 class HistoryHour(models.Model):
-    """Counts of the deliveries settled in the hour that begins at `hour`.
+    """Counts of the deliveries settled in the hour from `hour`.
 
     Only the step ROLLUP writes it. Names are as they were then. `retried` of the deliveries had
-    more than one attempt. `latency_…` is the time from publication to delivery of DELIVERED ones,
-    `response_…` the duration of an attempt, both in milliseconds: percentiles and the maximum; null
-    when there was none. `bytes` are of the delivered bodies. For `blocked_seconds` of the hour a
-    delivery of this subscription blocked or suspended a lane.
+    more than one attempt. `latency_…` is the time from publication to delivery of DELIVERED
+    deliveries, `response_…` the duration of an attempt, both in milliseconds: percentiles and the
+    maximum; null when there was none. `bytes` are of the delivered bodies. For `blocked_seconds` of
+    the hour a delivery of this subscription blocked or suspended a lane.
     """
 
     hour = models.DateTimeField()
@@ -75,7 +75,7 @@ class HistoryHour(models.Model):
         ]
         indexes = [
             models.Index(fields=["subscription_id", "hour"], name="history_hour_of"),
-            # The columns that charts read over all subscriptions, without the rows, which are three
+            # The columns read by charts over all subscriptions, without the rows, which are three
             # times as long.
             models.Index(fields=["hour"], include=READ, name="history_hour_read"),
         ]

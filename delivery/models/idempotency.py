@@ -1,4 +1,4 @@
-"""An idempotency key: the first answer that a publisher got for it, kept for 24 hours."""
+"""An idempotency key: the publisher's first answer, kept for 24 hours."""
 
 from django.db import models
 

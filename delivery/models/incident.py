@@ -1,4 +1,4 @@
-"""Incidents: faults with their beginning and end, one row for each cause and thing.
+"""Incidents: faults with their beginning and end, a row for each cause and thing.
 
 `delivery/incidents/README.md` has the states, the rules and the crash windows.
 """
@@ -27,7 +27,7 @@ class IncidentKind(models.TextChoices):
 
 
 class IncidentState(models.TextChoices):
-    """WATCHED: its cause exists, but not long enough to announce it."""
+    """WATCHED: the cause exists, but not long enough to announce it."""
 
     WATCHED = "WATCHED"
     OPEN = "OPEN"
@@ -42,7 +42,7 @@ class IncidentSeverity(models.TextChoices):
 class IncidentRule(models.Model):
     """The rule of a kind: when an incident opens and closes, and who gets mail or chat about it.
 
-    An incident opens once its cause has existed for `after_seconds`, and closes once the cause has
+    An incident opens once the cause has existed for `after_seconds`, and closes once the cause has
     been absent for `quiet_seconds`. The meaning and unit of `bound` depend on the kind.
     """
 
@@ -70,12 +70,12 @@ class IncidentRule(models.Model):
 
 
 class Incident(models.Model):
-    """A cause that exists, or existed, at one thing.
+    """A present or past cause at one thing.
 
     `key` is kind and thing (for FAILURES also the cause): at most one incident of a key is not
-    CLOSED. `absent_since` is the time since which the cause does not exist; for FAILURES that of
-    the last failure. The ids refer to rows that may be gone. `subject`, `cause` and `waiting` are
-    those of the last announcement.
+    CLOSED. `absent_since` is the time since which the cause does not exist; for FAILURES of the
+    last failure. The ids may refer to removed rows. `subject`, `cause` and `waiting` are those of
+    the last announcement.
     """
 
     key = models.CharField(max_length=300)
@@ -140,10 +140,10 @@ class Incident(models.Model):
 
 
 class FailureSign(models.Model):
-    """A settled failure that incidents do not include yet.
+    """A settled failure, not yet included in incidents.
 
     Stored with the failure's message (`delivery.maintenance.failures`), and deleted in the
-    transaction that adds it to an incident: each failure counts once.
+    transaction which adds it to an incident: each failure counts once.
     """
 
     delivery_id = models.BigIntegerField()
@@ -159,7 +159,7 @@ class FailureSign(models.Model):
 
 
 class IncidentDelivery(models.Model):
-    """A delivery that failed by the cause of an incident of kind FAILURES."""
+    """A delivery failed by the cause of an incident of kind FAILURES."""
 
     pk = models.CompositePrimaryKey("incident", "delivery_id")
     incident = models.ForeignKey(
@@ -180,10 +180,10 @@ class AlertChannel(models.TextChoices):
 
 
 class IncidentAlert(models.Model):
-    """A text about an incident for one recipient: stored with the change that it announces.
+    """A text about an incident for a recipient: stored with the announced change.
 
     It is sent at least once, and is not tried any more after `expires_at`. A sender claims it by
-    moving `next_at`, so that another one takes it if that sender dies.
+    moving `next_at`, so another sender takes it if this sender dies.
     """
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="alerts")

@@ -1,4 +1,4 @@
-"""Joins of messages under way, one row for each activation id."""
+"""Joins of messages under way, a row for each activation id."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -6,11 +6,11 @@ from django.db.models.functions import Now
 
 
 class JoinKey(models.Model):
-    """A join of one subscriber with one activation id.
+    """A join of a subscriber with an activation id.
 
     `key` is a SHA-256 of subscriber, join mode, join name and activation id. Publishers with the
-    same key wait for each other at this row. ALL: `parts` are the deliveries that wait, or did.
-    ONLY ONE: `delivery_id` is the first. The row means nothing after `expires_at`.
+    same key wait for each other at this row. ALL: `parts` are the present and past waiting
+    deliveries. ONLY ONE: `delivery_id` is the first. The row means nothing after `expires_at`.
     """
 
     key = models.BinaryField(max_length=32, unique=True)

@@ -1,4 +1,4 @@
-"""The journal: the operational log that people read."""
+"""The journal: the operational log for people."""
 
 from django.db import models
 
@@ -38,7 +38,7 @@ class JournalKind(models.TextChoices):
 
 
 class JournalEntry(models.Model):
-    """An entry refers to its subject by ids without foreign keys: entries outlive their subject.
+    """An entry refers to the subject by ids without foreign keys: entries outlive their subject.
 
     ACTIVATED, DEACTIVATED and HELD name a subscription; or the lane of a subscriber; or neither, if
     they concern all sending.

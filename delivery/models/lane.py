@@ -1,15 +1,15 @@
-"""A lane: an ordered stream of deliveries that at most one sender serves at a time.
+"""A lane: an ordered stream of deliveries served by at most one sender at a time.
 
-That is the sender that holds the lane's shard. `run_ids` are the deliveries that it has read, in
-the order of sending, with the number of attempts that each had (`run_attempts`). They are committed
-before the first is sent.
+It is the holder of the lane's shard. `run_ids` are the deliveries read by it, in the order of
+sending, with the number of attempts of each (`run_attempts`). They are committed before the first
+is sent.
 
 A sender commits each outcome before it sends the next, and an outcome raises the delivery's
 attempts. So after a crash only one delivery may have been sent without a recorded outcome: the
-first of the run that is still PENDING, with as many attempts as recorded. A run whose deliveries
-are all settled has no meaning. A sender that sends many at once (of a queue, or to a CONCURRENT
-subscriber) records the deliveries under way as its run: `run_is_concurrent`, and each of them that
-is still as recorded may have been sent.
+first still PENDING delivery of the run, with as many attempts as recorded. A run whose deliveries
+are all settled has no meaning. A sender with many at once (of a queue, or to a CONCURRENT
+subscriber) records the running deliveries as the run: `run_is_concurrent`, and each still as
+recorded may have been sent.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -69,16 +69,16 @@ class LaneQuerySet(models.QuerySet["Lane"]):
     def with_shown_state(self) -> "LaneQuerySet":
         """Annotate `shown_state`.
 
-        A lane that is not stopped is SENDING while a delivery of its run is PENDING and as it was
-        recorded, otherwise IDLE. A delivery that was tried since waits for its next try, perhaps in
-        the retry lane, or because its URL is FROZEN.
+        An unstopped lane is SENDING while a delivery of the run is PENDING and as recorded,
+        otherwise IDLE. A delivery tried since waits for the next try, perhaps in the retry lane, or
+        because the URL is FROZEN.
         """
         return self.annotate(
             shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField())
         )
 
     def of(self, subscription: Subscription) -> "LaneQuerySet":
-        """Keep the lanes that the subscription's deliveries may be in.
+        """Keep the possible lanes of the subscription's deliveries.
 
         The view delivery_subscriptionlane has the same rule.
         """
@@ -93,13 +93,13 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """Written by the sender that holds its shard, with three exceptions.
+    """Written by the holder of the lane's shard, with three exceptions.
 
     A person's action (`delivery.support.unblock`) writes `state`, `since` and `next_try_at`, a hold
-    and its end the catch-up columns, and a restore all of them. `state` is never SENDING: that
-    follows from the run (`with_shown_state`), and is not written for each message. `failures`
+    and the end of a hold the catch-up columns, and a restore all of them. `state` is never SENDING:
+    it follows from the run (`with_shown_state`), and is not written for each message. `failures`
     counts the unsuccessful tries in a row: the pause follows from it. For a CONCURRENT subscriber
-    the row describes the endpoint that is down longest; see `EndpointHealth` for all.
+    the row describes the longest DOWN endpoint; see `EndpointHealth` for all.
     """
 
     kind = models.CharField(max_length=8, choices=LaneKind)

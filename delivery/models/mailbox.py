@@ -8,7 +8,7 @@ from subscriptions.models import Subscriber
 class MailboxRate(models.Model):
     """Counts of the ten seconds from `at`.
 
-    Each has several rows, by `slot`: with one row its writers would wait for each other.
+    Each has several rows, by `slot`: with a single row the writers would wait for each other.
     """
 
     pk = models.CompositePrimaryKey("subscriber", "at", "slot")

@@ -1,4 +1,4 @@
-"""A message: one published fact, its headers and the exact bytes of its body."""
+"""A message: a published fact, with headers and the exact bytes of the body."""
 
 import re
 
@@ -12,12 +12,12 @@ PUBLIC_ID = re.compile(r"(?:msg_)?([0-9]{1,18})\Z")
 
 
 def public_id(message_id: int) -> str:
-    """Return the id that publishers and receivers see; it is also the `webhook-id`."""
+    """Return the id for publishers and receivers; it is also the `webhook-id`."""
     return f"msg_{message_id}"
 
 
 def parse_public_id(text: str) -> int | None:
-    """Return the id of a message from `msg_…`, or None when it is not one."""
+    """Return the id of a message from `msg_…`, or None if it is not an id."""
     match = PUBLIC_ID.match(text)
     return int(match.group(1)) if match else None
 
@@ -25,7 +25,7 @@ def parse_public_id(text: str) -> int | None:
 class Message(models.Model):
     """Immutable once published. The table is partitioned by ranges of ids.
 
-    The migration that creates the partitions has the indexes. `headers` are the headers as sent, by
+    The migration of the partitions has the indexes. `headers` are the headers as sent, by
     lower-case hyphenated name, without hop-by-hop headers, cookies and credentials. The body is
     bytes, not jsonb, which would reorder keys and so break signatures.
     """

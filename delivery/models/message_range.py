@@ -1,4 +1,4 @@
-"""A range of messages, which has partitions of its own."""
+"""A range of messages, which has separate partitions."""
 
 from django.db import models
 
@@ -6,8 +6,8 @@ from django.db import models
 class MessageRange(models.Model):
     """The messages from `first_id` to before `until_id`, and their deliveries and attempts.
 
-    The deliveries are the settled ones, the attempts the logged ones. Only the functions
-    `delivery_make_range` and `delivery_drop_range` write it; they create and drop the partitions.
+    Settled deliveries and logged attempts. Only the functions `delivery_make_range` and
+    `delivery_drop_range` write it; they create and drop the partitions.
     """
 
     first_id = models.BigIntegerField(primary_key=True)

@@ -1,4 +1,4 @@
-"""The database's clock when a row is written, rather than when its transaction began."""
+"""The database's clock when a row is written, rather than at the begin of the transaction."""
 
 from django.db.models import DateTimeField, Func
 
@@ -6,7 +6,7 @@ from django.db.models import DateTimeField, Func
 class Clock(Func):
     """`clock_timestamp()`, which is never before the start of the transaction.
 
-    So an export up to a moment is complete once all transactions that wrote then have ended (see
+    So an export up to a moment is complete once all transactions writing then have ended (see
     `delivery.history.postgres.window`).
     """
 
@@ -16,13 +16,13 @@ class Clock(Func):
 
 
 class ArchiveClock(Clock):
-    """The clock for archived rows: its time is never before the end of an earlier export.
+    """The clock for archived rows: the time is never before the end of an earlier export.
 
     It applies to publications, settlements and journal entries. The database's clock goes back when
     it is set, or when another server with a slower clock takes over. A row with a time before the
-    archive's end would never be archived, and retention would remove it. So the row gets that end
-    as its time, until the clock is past it again. Statements write it as `(SELECT
-    delivery_clock())`, which is evaluated once for all rows.
+    archive's end would never be archived, and retention would remove it. So the row gets this end
+    as time, until the clock is past it again. Statements write it as `(SELECT delivery_clock())`,
+    which is evaluated once for all rows.
     """
 
     function = "delivery_clock"

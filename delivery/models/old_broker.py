@@ -5,10 +5,10 @@ from django.db.models.functions import Now
 
 
 class ImportedKey(models.Model):
-    """A message of an old broker that was imported, so that a repeated import leaves it out.
+    """An imported message of an old broker: a repeated import leaves it out.
 
-    `key` is a SHA-256 of the old broker's name and its key, `digest` one of the line. They are kept
-    for ever: about 150 bytes a message.
+    `key` is a SHA-256 of the old broker's name and key, `digest` a SHA-256 of the line. They are
+    kept for ever: about 150 bytes a message.
     """
 
     key = models.BinaryField(max_length=32, primary_key=True)
@@ -25,7 +25,7 @@ class MessageReservation(models.Model):
     """Ids from `first_id` to before `until_id`, kept for imported messages; `next_id` is free.
 
     A lane sends deliveries in the order of ids. So imported messages with these ids are sent before
-    all messages that were published after the reservation.
+    all messages published after the reservation.
     """
 
     first_id = models.BigIntegerField(primary_key=True)

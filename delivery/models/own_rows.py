@@ -8,7 +8,7 @@ from delivery.models.message import Message
 
 
 class OwnMessage(Message):
-    """A message of a publisher that the reader develops: see `delivery.models.reach`."""
+    """A message of a publisher developed by the reader: see `delivery.models.reach`."""
 
     class Meta:
         proxy = True

@@ -9,10 +9,10 @@ SEE_PAYLOADS = "delivery.view_payload"
 
 
 class PayloadView(models.Model):
-    """One person's views of one message within an hour, counted in one row.
+    """A person's views of a message within an hour, counted in a row.
 
-    A page that refreshes itself therefore does not flood the log. It has name and id without
-    foreign keys, since it outlives both the person and the message.
+    A self-refreshing page therefore does not flood the log. It has name and id without foreign
+    keys, since it outlives both the person and the message.
     """
 
     actor = models.CharField(max_length=200)

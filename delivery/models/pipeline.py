@@ -22,7 +22,7 @@ class Step(models.TextChoices):
     COMPARE = "COMPARE", "compare"
 
 
-# A run of these processes all new rows: a second one at the same time would repeat the work.
+# A run of these processes all new rows: a second run at the same time would repeat the work.
 SOLE_STEPS = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 
 
@@ -39,11 +39,11 @@ RUN_ENDED = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
 
 class PipelineRun(models.Model):
-    """One run of a step: `done` of `count` rows, and its current activity in words (`doing`).
+    """A run of a step: `done` of `count` rows, and the current activity in words (`doing`).
 
-    The process that runs it holds the advisory lock `run_lock(id)` on a connection of its own: a
-    run that is RUNNING without that lock was killed. `result` is the step's result (see each step),
-    `error` the reason of a failure, for the person who requested the run.
+    The executing process holds the advisory lock `run_lock(id)` on a separate connection: a RUNNING
+    run without the lock was killed. `result` is the step's result (see each step), `error` the
+    reason of a failure, for the person who requested the run.
     """
 
     step = models.CharField(max_length=7, choices=Step)
@@ -101,7 +101,7 @@ class PipelineRun(models.Model):
 
 
 class PipelineSchedule(models.Model):
-    """The schedule of a step: its interval in minutes."""
+    """The schedule of a step: the interval in minutes."""
 
     step = models.CharField(max_length=7, choices=Step, primary_key=True)
     every_minutes = models.PositiveIntegerField()
@@ -119,7 +119,7 @@ class PipelineSchedule(models.Model):
 
 
 class Finding(models.Model):
-    """A violation that a VERIFY run found, with the rows involved.
+    """A violation found by a VERIFY run, with the rows involved.
 
     They are named by id, since they may be in the archive alone.
     """

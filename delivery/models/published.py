@@ -5,7 +5,7 @@ to read, and chooses the partitions while the statement runs. By the time alone 
 messages, in the order of their ids.
 
 Imported messages are the exception: their ids were reserved before, perhaps long before they were
-stored. A reservation is used in order, so its newest message shows whether it concerns a time.
+stored. A reservation is used in order, so the newest message shows whether it concerns a time.
 """
 
 from datetime import MAXYEAR, MINYEAR, datetime, timedelta
@@ -28,13 +28,13 @@ from delivery.models.delivery import MAX_MESSAGE_ID
 from delivery.models.message import Message
 from delivery.models.old_broker import MessageReservation
 
-# No message but an imported one takes longer between its time and its id.
+# Only an imported message takes longer between time and id.
 SLACK = timedelta(minutes=5)
 LARGEST_MESSAGE_ID = MAX_MESSAGE_ID - 1
 
 
 def first_ids_of_imports(since: datetime) -> QuerySet[MessageReservation, int]:
-    """Return the lowest ids of the reservations that were used since then, the lowest first."""
+    """Return the lowest ids of the reservations used since then, the lowest first."""
     newest = Message.objects.filter(
         pk__gte=OuterRef("first_id"), pk__lt=OuterRef("next_id")
     ).order_by("-pk")
@@ -47,7 +47,7 @@ def first_ids_of_imports(since: datetime) -> QuerySet[MessageReservation, int]:
 
 
 def limits_from(moment: datetime) -> QuerySet[Message, int]:
-    """Return bounds above the ids of all earlier messages, the lowest that is certain first."""
+    """Return bounds above the ids of all earlier messages, the lowest certain bound first."""
     is_imported = Exists(
         MessageReservation.objects.filter(first_id__lte=OuterRef("pk"), until_id__gt=OuterRef("pk"))
     )

@@ -1,4 +1,4 @@
-"""The rows within a reach: the one rule about the rows that a limited key or developer may read.
+"""The rows within a reach: the single rule about the readable rows of a limited key or developer.
 
 Every list, page, export, search and answer for such a caller starts from these rows.
 """
@@ -12,7 +12,7 @@ from subscriptions.reach import Reach
 
 
 def messages_within(rows: QuerySet[Message], reach: Reach | None) -> QuerySet[Message]:
-    """Keep the messages that the publishers published; None keeps all."""
+    """Keep the publishers' messages; None keeps all."""
     return rows if reach is None else rows.filter(publisher_id__in=reach.publishers)
 
 
@@ -20,7 +20,7 @@ def deliveries_within(rows: QuerySet[Delivery], reach: Reach | None) -> QuerySet
     """Keep the deliveries of the publishers' messages and those to the subscribers."""
     if reach is None:
         return rows
-    # Nearly always one of the two is empty; an OR of both would keep indexes from being used.
+    # Nearly always either is empty; an OR of both would keep indexes from being used.
     of = Q(message__publisher_id__in=reach.publishers)
     to = Q(subscription__subscriber_id__in=reach.subscribers)
     if reach.publishers and reach.subscribers:

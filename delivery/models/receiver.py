@@ -1,4 +1,4 @@
-"""Built-in receivers: URLs of Inturn's own web server that show their requests."""
+"""Built-in receivers: URLs of Inturn's own web server, which show their requests."""
 
 import secrets
 
@@ -6,7 +6,7 @@ from django.db import models
 
 from subscriptions.models.named_object import Named
 
-# Bounds of the rows that strangers with a URL can make Inturn store: some 50 MB with all receivers.
+# Bounds of the rows anybody with a URL can make Inturn store: some 50 MB with all receivers.
 MOST_RECEIVERS = 20
 KEPT_REQUESTS = 50
 KEPT_BODY_BYTES = 32 * 1024
@@ -14,7 +14,7 @@ KEPT_HEADER_BYTES = 16 * 1024
 
 
 class ReceiverAnswer(models.TextChoices):
-    """The answers that a receiver can be switched to; see `delivery.receivers.answers`."""
+    """The possible answers of a receiver; see `delivery.receivers.answers`."""
 
     OK = "OK", "204: delivered"
     GONE = "GONE", "410: rejected"
@@ -55,7 +55,7 @@ class BuiltInReceiver(Named):
 
 
 class ReceivedRequest(models.Model):
-    """One of the last requests of a receiver, shortened; `size` is that of the whole body.
+    """A recent request of a receiver, shortened; `size` is the whole body's.
 
     `headers` is a list of pairs; values of credentials are masked before they are stored.
     `message_id` is known of requests with a valid signature only.

@@ -19,14 +19,14 @@ class ReplayState(models.TextChoices):
 
 
 class Replay(models.Model):
-    """The messages published from `since` to before `until` that match event types and filter.
+    """The messages published from `since` to before `until` with matching event types and filter.
 
     Event types are names. `preview` counts the selection: a list of {event, day, count}. `position`
     is the last message whose delivery was created.
     """
 
     subscription = models.ForeignKey(
-        # Its deliveries protect the subscription; a replay alone does not.
+        # The deliveries protect the subscription; a replay alone does not.
         Subscription,
         on_delete=models.CASCADE,
         related_name="replays",
@@ -77,7 +77,7 @@ class Replay(models.Model):
 
 
 class ReplayItem(models.Model):
-    """One message of a replay, once, with its delivery when that is created.
+    """A message of a replay, once, with the delivery when created.
 
     The message may be in the archive alone.
     """
@@ -91,7 +91,7 @@ class ReplayItem(models.Model):
 
     class Meta:
         indexes = [
-            # Messages that retention must not remove.
+            # Messages protected from retention.
             models.Index(
                 fields=["message_id"], name="replay_item_to_do", condition=Q(delivery_id=None)
             ),

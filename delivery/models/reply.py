@@ -1,4 +1,4 @@
-"""A reply: the receiver of a delivery answered its message, which was published with `ReplyTo`."""
+"""A reply: the receiver of a delivery answered the message, published with `ReplyTo`."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -9,9 +9,9 @@ from delivery.models.message import Message
 class Reply(models.Model):
     """The reply to a delivery; there is no row before.
 
-    Of a QUEUE group one endpoint may reply, so `queue_group` is the delivery's. `reply` is null
-    only within the transaction that publishes it. `digest` is the SHA-256 of its body: the reply
-    itself may be removed before the message that it replies to, with which the row is removed.
+    Of a QUEUE group a single endpoint may reply, so `queue_group` is the delivery's. `reply` is
+    null only within the publishing transaction. `digest` is the SHA-256 of the body: the reply
+    itself may be removed before the answered message, with which the row is removed.
     """
 
     delivery_id = models.BigIntegerField(primary_key=True)

@@ -17,13 +17,13 @@ class ResubmissionState(models.TextChoices):
 
 
 class Resubmission(models.Model):
-    """Processes the deliveries that match its filter by id, up to `last_id`, `rate` a second.
+    """Processes the deliveries matching the filter by id, up to `last_id`, `rate` a second.
 
     `done` were processed so far, up to `position`; `changed` of them were resubmitted, or
     cancelled: the others could not be. `count` is the number selected when the job was created.
-    With `is_backlog` it cancels the deliveries that the subscription in its filter had held when it
-    was made ACTIVE; until then the subscription's `cancellation_id` keeps deliveries from being
-    sent to it.
+    With `is_backlog` it cancels the deliveries held for the subscription in the filter when it was
+    made ACTIVE; until then the subscription's `cancellation_id` keeps deliveries from being sent to
+    it.
     """
 
     verb = models.CharField(

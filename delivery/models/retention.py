@@ -1,4 +1,4 @@
-"""Retention: the removal of messages that are old enough, settled and archived."""
+"""Retention: the removal of old enough, settled and archived messages."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,11 +11,11 @@ class RetentionState(models.TextChoices):
 
 
 class RetentionRun(models.Model):
-    """Removes the messages that are due, by id, from `first_id` to `last_id`.
+    """Removes the due messages, by id, from `first_id` to `last_id`.
 
     Their deliveries and attempts are removed with them. `position` is the last message reached; 0:
-    it is at the rows that are removed first (see `delivery.maintenance.retention`). The counts are
-    of the rows removed so far.
+    it is at the first rows to be removed (see `delivery.maintenance.retention`). The counts are of
+    the rows removed so far.
     """
 
     state = models.CharField(max_length=7, choices=RetentionState, default=RetentionState.RUNNING)
@@ -51,7 +51,7 @@ class RetentionRun(models.Model):
 
     @property
     def share(self) -> float:
-        """The share of the pass that is done, from 0 to 1."""
+        """The share of the pass done so far, from 0 to 1."""
         if self.state == RetentionState.DONE:
             return 1.0
         if self.position < self.first_id or not self.position:
@@ -60,7 +60,7 @@ class RetentionRun(models.Model):
 
 
 class Archived(models.Model):
-    """One row: deliveries settled before `until` are in the archive, which was verified."""
+    """A single row: deliveries settled before `until` are in the archive, which was verified."""
 
     until = models.DateTimeField()
 

@@ -1,4 +1,4 @@
-"""The output of a subscription's script for a message, kept so that all attempts send the same."""
+"""The output of a subscription's script for a message, kept for all attempts to send the same."""
 
 from django.db import models
 from django.db.models.functions import Now

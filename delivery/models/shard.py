@@ -1,10 +1,10 @@
-"""A shard: a share of the lanes, which one sender serves at a time.
+"""A shard: a share of the lanes, served by one sender at a time.
 
-The sender that serves a shard holds its advisory lock on the same connection on which it commits
-outcomes. When the connection ends, so does the lock, and nothing more is committed: the lock fences
-every commit. The epoch fences a sender that connects again. A sender that takes the shard after
-another one raises the epoch. So a sender that finds its own epoch can be sure that no other sender
-served the shard meanwhile, and its deliveries under way count. Otherwise they are lost.
+The sender of a shard holds the advisory lock on the connection which commits outcomes. When the
+connection ends, so does the lock, and nothing more is committed: the lock fences every commit. The
+epoch fences a reconnecting sender. A sender that takes the shard after another sender raises the
+epoch. So a sender that finds its own epoch knows: no other sender served the shard meanwhile, and
+the running deliveries count. Otherwise they are lost.
 """
 
 from django.db import models
@@ -18,9 +18,9 @@ def shard_of(lane_id: int) -> int:
 
 
 class Shard(models.Model):
-    """Written by the sender that holds its lock.
+    """Written by the holder of the lock.
 
-    `owner` is a new UUID for each sender that starts.
+    `owner` is a new UUID for each starting sender.
     """
 
     id = models.SmallIntegerField(primary_key=True)

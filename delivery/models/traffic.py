@@ -9,7 +9,7 @@ from subscriptions.models import Subscription
 
 
 class TrafficMinute(models.Model):
-    """The counts of the whole installation for the minute that begins at `at`."""
+    """The counts of the whole installation for the minute from `at`."""
 
     at = models.DateTimeField(primary_key=True)
     accepted = models.IntegerField(default=0)
@@ -24,10 +24,10 @@ class TrafficMinute(models.Model):
 
 
 class SubscriptionTraffic(models.Model):
-    """The settled deliveries of a subscription in the quarter of an hour that begins at `at`.
+    """The settled deliveries of a subscription in the quarter of an hour from `at`.
 
-    There is one row for each `step` of the last attempt's duration (see
-    `delivery.maintenance.durations`) that occurred; -1: the duration is unknown, or there was no
+    There is a row for each `step` of the last attempt's duration (see
+    `delivery.maintenance.durations`) with attempts; -1: the duration is unknown, or there was no
     attempt.
     """
 
@@ -48,7 +48,7 @@ class SubscriptionTraffic(models.Model):
 
 
 class TrafficMark(models.Model):
-    """One row: everything before `until` is counted. The numbers are totals of all time."""
+    """A single row: everything before `until` is counted. The numbers are totals of all time."""
 
     until = models.DateTimeField()
     accepted = models.BigIntegerField(default=0)

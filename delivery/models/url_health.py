@@ -1,4 +1,4 @@
-"""The health of a URL, for the circuit breaker: one row a URL, shared by its subscriptions.
+"""The health of a URL, for the circuit breaker: a row a URL, shared by the subscriptions.
 
     ENABLED ── too many failures ──▶ DISABLED ── still failing after days ──▶ FROZEN
        ▲                               │  ▲                                     │
@@ -7,15 +7,15 @@
 
     ENABLED, DISABLED ── an answer of 410, under a policy with `freezes_when_gone` ──▶ FROZEN
 
-While a URL is DISABLED only one attempt is made every so often, while it is FROZEN none at all;
-deliveries that are due wait, and none is discarded. Only subscriptions whose policy has
+While a URL is DISABLED only a single attempt is made every so often, while it is FROZEN none at
+all; due deliveries wait, and none is discarded. Only subscriptions whose policy has
 `breaks_circuit` are counted.
 
-A 410 freezes the URL in the transaction that commits the attempt's outcome, so the delivery and the
-URL never disagree:
+A 410 freezes the URL in the committing transaction of the attempt's outcome, so the delivery and
+the URL never disagree:
 
-- killed before that commit: the delivery is in doubt as always, is sent again, and gets 410 again;
-- another attempt is under way when the URL freezes: its outcome counts, and its success does not
+- killed before this commit: the delivery is in doubt as always, is sent again, and gets 410 again;
+- another attempt is under way when the URL freezes: the outcome counts, and a success does not
   release the URL, because a person decides;
 - another sender has read deliveries of the URL: it sees the row's change within a second, as of any
   FROZEN URL, and until then an attempt may begin and get 410;
@@ -36,12 +36,12 @@ class UrlState(models.TextChoices):
 
 
 class UrlHealth(Watched):
-    """The health of one URL.
+    """The health of a URL.
 
     The statements `count_at_urls.sql`, `judge_urls.sql` and `claim_probe.sql` write it, and
     `delivery.support.release_url`. `attempts` and `failures` count since it was last enabled,
     `failures_in_row` since the last success. `changed_in` is the transaction of the last change of
-    its state.
+    the state.
     """
 
     url = models.CharField(max_length=2000, primary_key=True)

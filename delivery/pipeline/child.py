@@ -1,4 +1,4 @@
-"""A run in its own process: its end frees all memory, including that of Spark's JVM."""
+"""A run in a separate process: its end frees all memory, including that of Spark's JVM."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from django.conf import settings
 from delivery.cluster.orphans import end_with_parent
 
 MANAGE = str(settings.BASE_DIR / "manage.py")
-# A run that does not react ends by itself in less (see `watch`), unless the whole process is stuck.
+# An unresponsive run ends by itself in less (see `watch`), unless the whole process is stuck.
 STOP_SECONDS = 2.0
 
 
@@ -21,7 +21,7 @@ class Child:
     def __init__(self, run_id: int) -> None:
         """Start the process.
 
-        Call it from the main thread: the child gets a signal when that thread ends.
+        Call it from the main thread: the child gets a signal when the thread ends.
         """
         self.run_id = run_id
         self._process = subprocess.Popen(
@@ -38,9 +38,9 @@ class Child:
         return self._process.poll()
 
     def stop(self) -> bool:
-        """Terminate the process in order, so that it returns its run; kill it after STOP_SECONDS.
+        """Terminate the process in order, so it returns the run; kill it after STOP_SECONDS.
 
-        Its group is killed with it, and its JVM ends with it. Returns whether it had to be killed.
+        The group is killed with it, and the JVM ends with it. Returns whether it had to be killed.
         """
         if self._process.poll() is None:
             self._process.terminate()
@@ -52,7 +52,7 @@ class Child:
         return False
 
     def kill(self) -> None:
-        """Kill the process and its group, and wait for its end, but not for a stuck kernel's."""
+        """Kill the process and the group, and wait for the end, but not for a stuck kernel's."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

@@ -21,7 +21,7 @@ KILLED = (
 def end_orphaned_runs(now: datetime) -> int:
     """End the runs whose process is gone: FAILED, or CANCELLED if a person stopped them before.
 
-    Returns their number. A process that begins a run takes its lock before the run is RUNNING.
+    Returns their number. A process takes the run's lock before the run is RUNNING.
     """
     return sum(
         _end_if_killed(run, now=now) for run in PipelineRun.objects.filter(state=RunState.RUNNING)
@@ -66,7 +66,7 @@ def _killed(run: PipelineRun) -> runs.Ending:
 def return_killed_run(id: int) -> bool:
     """Return a run to WAITING whose process we have killed because Inturn stops.
 
-    False if a person stopped it, it has ended, or the server still holds its lock after a second.
+    False if a person stopped it, it has ended, or the server still holds the lock after a second.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL lock_timeout = '1s'")

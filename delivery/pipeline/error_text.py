@@ -1,7 +1,7 @@
-"""Error texts of failed runs: one text with the remedy; the log has the traceback of a fault.
+"""Error texts of failed runs: a text with the remedy; the log has the traceback of a fault.
 
-Nothing here raises an error, whatever the error is: its text may be in a JVM that has ended, may
-have characters that PostgreSQL does not store, or may be as long as a message.
+Nothing here raises an error, whatever the error is: the text may be in an ended JVM, may have
+characters unstorable in PostgreSQL, or may be as long as a message.
 """
 
 import errno
@@ -17,7 +17,7 @@ _MOST = 2000
 _MOST_LOG = 50_000
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _OURS = "delivery."
-# Their messages are all that there is to say.
+# Their messages are complete.
 _REFUSALS = (StepRefusedError, ReachError, JavaError)
 
 
@@ -32,7 +32,7 @@ def error_in_words(error: Exception) -> str:
     if isinstance(error, _REFUSALS):
         return text
     if type(error).__module__.startswith(_OURS):
-        # Spark appends its whole plan.
+        # Spark appends the whole plan.
         return f"{first} The log of this run has the full error." if plan else text
     if isinstance(error, psycopg.OperationalError):
         return (
@@ -64,7 +64,7 @@ def storable(text: str) -> str:
 def _text_of(error: Exception) -> str:
     try:
         return storable(str(error))
-    except Exception:  # noqa: BLE001 - whatever its class does
+    except Exception:  # noqa: BLE001 - whatever the class does
         return ""
 
 

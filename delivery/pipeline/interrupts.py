@@ -1,9 +1,9 @@
-"""Orderly interruption: SIGTERM acts like Ctrl-C, in the blocks that allow it, and only once.
+"""Orderly interruption: SIGTERM acts like Ctrl-C, in the blocks open to it, and only once.
 
-A second signal does not cut the handling of the first one short.
+A second signal does not cut the handling of the first short.
 
 A main thread in native code, such as a storage's client, handles no signal. So another thread sees
-by `arrived` that one has come (see `progress`).
+by `arrived` that a signal has come (see `progress`).
 """
 
 import logging
@@ -74,7 +74,7 @@ class Interrupts:
 def _is_worth_logging(record: logging.LogRecord) -> bool:
     """Return whether a record is worth logging.
 
-    Spark's bridge logs its own interruption with a traceback, by the root logger.
+    Spark's bridge logs an interruption with a traceback, by the root logger.
     """
     return record.exc_info is None or record.exc_info[0] is not KeyboardInterrupt
 

@@ -1,7 +1,6 @@
 """The advisory locks of the pipeline.
 
-A request's lock lasts until its transaction ends, the others as long as the connection that holds
-them.
+A request's lock lasts until the transaction ends, the others as long as their connection.
 """
 
 import zlib
@@ -19,7 +18,7 @@ REQUEST_LOCKS = 0x494E000A
 
 
 def run_lock(id: int) -> int:
-    """Return the key of the lock that a run's process holds while the run is RUNNING."""
+    """Return the key of the lock held by a run's process while the run is RUNNING."""
     return RUN_LOCKS << 32 | id
 
 

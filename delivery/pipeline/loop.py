@@ -1,6 +1,6 @@
-"""The loop of the pipeline: creates the scheduled runs, and runs the waiting ones, one per machine.
+"""The loop of the pipeline: creates the scheduled runs, and runs the waiting runs, one per machine.
 
-Several machines may run it. Each run has a process of its own; the loop itself loads only Django.
+Several machines may run it. Each run has a separate process; the loop itself loads only Django.
 """
 
 import logging
@@ -33,7 +33,7 @@ NOT_BEGUN = (
 
 
 class Loop:
-    """The loop of one worker."""
+    """The loop of a worker."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
@@ -81,13 +81,13 @@ class Loop:
             self._child, self._is_stopping = Child(run.pk), False
 
     def _kill_if_stuck(self, child: Child) -> None:
-        """Kill a process that a person stopped before the last turn: it ends sooner by itself."""
+        """Kill a process stopped by a person before the last turn: it ends sooner by itself."""
         was_stopping, self._is_stopping = self._is_stopping, is_stopping(child.run_id)
         if was_stopping and self._is_stopping:
             child.kill()
 
     def _judge(self, run_id: int, code: int) -> None:
-        """Pause after a process that ended before its run began; refuse the run after several."""
+        """Pause after a process ended before the run began; refuse the run after several."""
         run = PipelineRun.objects.filter(pk=run_id, state=RunState.WAITING).first()
         if run is None:
             self._failed_starts = 0
@@ -112,9 +112,10 @@ def is_stopping(run_id: int) -> bool:
 
 
 def next_run() -> PipelineRun | None:
-    """Return the run that has waited longest.
+    """Return the longest waiting run.
 
-    Of SOLE_STEPS, which build on each other, only one runs at a time in the whole installation.
+    Of SOLE_STEPS, which build on each other, a single step runs at a time in the whole
+    installation.
     """
     waiting = PipelineRun.objects.filter(state=RunState.WAITING).order_by("id")
     if PipelineRun.objects.filter(state=RunState.RUNNING, step__in=SOLE_STEPS).exists():

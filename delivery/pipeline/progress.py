@@ -1,12 +1,12 @@
 """The progress of a run.
 
 A thread writes it into the run's row twice a second, and checks for a stop. A step reports progress
-in its own thread, without waiting for the database. The writing thread uses the connection that
-holds the run's lock. When that connection is lost, or when a person stops the run, the thread
-interrupts the step, even in a long Spark job: by SIGTERM, for which `interrupts` raises
-KeyboardInterrupt. A step may be interrupted anywhere, as it may be killed at any instant; but only
-once: a second exception would cut short the shutdown of Spark by the first. A step that goes on
-nevertheless is ended by `watch`.
+in the step's thread, without waiting for the database. The writing thread uses the connection of
+the run's lock. When this connection is lost, or when a person stops the run, the thread interrupts
+the step, even in a long Spark job: by SIGTERM, for which `interrupts` raises KeyboardInterrupt. A
+step may be interrupted anywhere, as it may be killed at any instant; but only once: a second
+exception would cut short the shutdown of Spark by the first. A step going on nevertheless is ended
+by `watch`.
 """
 
 import signal
@@ -68,7 +68,7 @@ class RunProgress:
             receiver.advance(done, count)
 
     def interrupt(self, interruption: Interruption) -> None:
-        """Interrupt the main thread, unless that is done already; for any other thread."""
+        """Interrupt the main thread, unless done already; for any other thread."""
         with self._lock:
             if self.interruption is not None:
                 return

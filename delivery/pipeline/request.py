@@ -11,8 +11,8 @@ from delivery.pipeline import runs
 from delivery.pipeline.cleanup import end_orphaned_runs
 from delivery.pipeline.locks import request_lock
 
-# Of a step whose runs `request_distinct_run` requests. Runs are executed one after the other, so
-# each one that waits delays the next export.
+# Of a step whose runs `request_distinct_run` requests. Runs are executed in turn, so each waiting
+# run delays the next export.
 MOST_WAITING = 5
 
 
@@ -32,7 +32,7 @@ def request_run(
     """Create a waiting run; an empty `actor` means the schedule.
 
     A step of SOLE_STEPS has at most one open run in the whole installation: raises RunOpenError for
-    a second one. A run whose process was killed no longer counts as open.
+    a second run. A run whose process was killed no longer counts as open.
     """
     end_orphaned_runs(now)
     return runs.create_run(step, options=options or {}, actor=actor, now=now)
@@ -46,10 +46,10 @@ def request_distinct_run(
     actor: str,
     now: datetime,
 ) -> PipelineRun:
-    """Return the open run that is the same, or create a waiting one; raises TooManyRunsError.
+    """Return the same run if open, or create a waiting run; raises TooManyRunsError.
 
-    Two requests at the same time wait for each other, until the first one's transaction ends. A run
-    that is stopping is never the same: it has no result.
+    Two requests at the same time wait for each other, until the first transaction ends. A stopping
+    run is never the same: it has no result.
     """
     end_orphaned_runs(now)
     with transaction.atomic():

@@ -1,19 +1,19 @@
-"""Execution of a run in this process, from its lock to its end.
+"""Execution of a run in this process, from the lock to the end.
 
-Imports Arrow: only processes that execute runs import this module. The state after each kill:
+Imports Arrow: only executing processes import this module. The state after each kill:
 
     lock ─▶ RUNNING ─▶ the step ─▶ DONE, FAILED, CANCELLED ─▶ lock gone
           1         2           3                          4
 
 Killed at 1: the run is still waiting, for any process. At 2 and 3: the run is RUNNING without a
-lock, which `cleanup` ends; of the step's work there is nothing or all, because its last act is one
-transaction, and the next run detects which. At 4: the run has ended. A process that loses its
-connection is interrupted (see `progress`), and cannot end a run that another process has presumed
-dead: its UPDATE finds no row.
+lock, which `cleanup` ends; of the step's work there is nothing or all, because the last act is a
+transaction, and the next run detects which. At 4: the run has ended. A process without a connection
+is interrupted (see `progress`), and cannot end a run presumed dead by another process: the UPDATE
+finds no row.
 
-A step that does not react to its interruption is ended by force (see `watch`), which is a kill at 2
-or 3 after the run's end is written. Before that, the server ends the sessions of the step and of
-its workers: none of them can commit after the end, or keep the step's lock. The run's own lock goes
+A step unresponsive to the interruption is ended by force (see `watch`), which is a kill at 2 or 3
+after the run's end is written. Before that, the server ends the sessions of the step and of the
+workers: none of them can commit after the end, or keep the step's lock. The run's own lock goes
 with the process.
 """
 
@@ -61,7 +61,7 @@ class StillRunningError(StepRefusedError):
 
 @dataclass(frozen=True, slots=True)
 class ExecutedRun:
-    """An executed run; `interrupted_by` is the signal that interrupted it, if any."""
+    """An executed run; `interrupted_by` is the interrupting signal, if any."""
 
     run: PipelineRun
     interrupted_by: signal.Signals | None = None
@@ -69,10 +69,10 @@ class ExecutedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHost:
-    """The process that executes runs: `shown` receive their progress.
+    """The executing process of runs: `shown` receive their progress.
 
-    With `sessions`, its runs share one Spark. `force` ends the process because a step does not
-    react, and reports the run; without it, a step that does not react goes on.
+    With `sessions`, the runs share a Spark. `force` ends the process because a step does not react,
+    and reports the run; without it, an unresponsive step goes on.
     """
 
     shown: Sequence[Progress] = ()
@@ -83,7 +83,7 @@ class RunHost:
 def run_now(
     step: Step | str, *, options: Mapping[str, Any], actor: str, host: RunHost | None = None
 ) -> ExecutedRun:
-    """Create and execute a run, or the waiting run of its kind; RunOpenError if that is running."""
+    """Create and execute a run, or the waiting run of the kind; RunOpenError if it is running."""
     host = host or RunHost()
     now = timezone.now()
     with _connected() as database:
@@ -128,7 +128,7 @@ def _connected() -> Iterator[psycopg.Connection[Any]]:
 
 
 class _Execution:
-    """One execution of a RUNNING run, whose lock `database` holds."""
+    """An execution of a RUNNING run, whose lock `database` holds."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Execution:
         return self._ended(self._ending())
 
     def _ending(self) -> Ending | None:
-        """Execute the step and return how it ended; None if it was interrupted before its end."""
+        """Execute the step and return how it ended; None if it was interrupted before the end."""
         force = None if self._host.force is None else self._end_by_force
         try:
             with (
@@ -204,8 +204,7 @@ class _Execution:
 
             def start_and_listen() -> "SparkSession":
                 session = start()
-                # PySpark's own handler would cancel the jobs of its JVM on a connection that is in
-                # use.
+                # PySpark's own handler would cancel the JVM's jobs on a connection in use.
                 self._interrupts.listen()
                 return session
 
@@ -246,7 +245,7 @@ class _Execution:
             runs.end_run(self._run, Ending(state=RunState.CANCELLED), now=timezone.now())
 
     def _end_by_force(self) -> None:
-        """Write the run's end, and end the process, whatever its main thread does."""
+        """Write the run's end, and end the process, whatever the main thread does."""
         latest = threading.Timer(FORCE_SECONDS, _exit_unreported)
         latest.daemon = True
         latest.start()
@@ -265,12 +264,12 @@ def _exit_unreported() -> None:
 
 
 def _application(run: PipelineRun) -> str:
-    """Return the name of the database sessions of a run's step and its workers."""
+    """Return the name of the database sessions of a run's step and workers."""
     return f"{APPLICATION} {run}"
 
 
 def _end_sessions(database: psycopg.Connection[Any], application: str) -> None:
-    """End the sessions of that name, and wait until they have ended."""
+    """End the sessions of the name, and wait until they have ended."""
     database.execute(
         "SELECT pg_terminate_backend(pid, 500) FROM pg_stat_activity "
         "WHERE datname = current_database() AND application_name = %s",

@@ -1,6 +1,6 @@
 """The state changes of runs, each a conditional UPDATE.
 
-False means that the run was not in the expected state.
+False means: the run was not in the expected state.
 """
 
 from collections.abc import Mapping
@@ -60,8 +60,8 @@ def create_run(
 def stop_run(run: PipelineRun, *, actor: str) -> bool:
     """Stop a run for a person; False if it had ended.
 
-    A waiting run ends at once, a running one within seconds, by its own process. The instance
-    passed in is not refreshed.
+    A waiting run ends at once, a running one within seconds, by the process. The instance passed in
+    is not refreshed.
     """
     waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
@@ -74,7 +74,7 @@ def stop_run(run: PipelineRun, *, actor: str) -> bool:
 
 
 def begin_run(id: int, *, now: datetime) -> bool:
-    """Set a waiting run to RUNNING, from the start; the caller holds its lock."""
+    """Set a waiting run to RUNNING, from the start; the caller holds the run's lock."""
     waiting = PipelineRun.objects.filter(pk=id, state=RunState.WAITING)
     return bool(
         waiting.update(state=RunState.RUNNING, started_at=now, doing="", done=0, count=None)
@@ -82,7 +82,7 @@ def begin_run(id: int, *, now: datetime) -> bool:
 
 
 def end_run(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
-    """End a RUNNING run, and its replay if the run did not finish the selection."""
+    """End a RUNNING run, and the run's replay if the run did not finish the selection."""
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
     with transaction.atomic():
         is_ended = running.update(
@@ -98,7 +98,7 @@ def end_run(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
 
 
 def give_back(run: PipelineRun, *, reason: str) -> bool:
-    """Return a RUNNING run to WAITING; the caller holds its lock and releases it afterwards."""
+    """Return a RUNNING run to WAITING; the caller holds the lock and releases it afterwards."""
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING, is_stopping=False)
     log = Concat("log", Value(f"{reason}\n"))
     return bool(
@@ -109,7 +109,7 @@ def give_back(run: PipelineRun, *, reason: str) -> bool:
 
 
 def refuse_run(run: PipelineRun, *, error: str, now: datetime) -> bool:
-    """End a waiting run that cannot be started."""
+    """End an unstartable waiting run."""
     waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
     with transaction.atomic():
         is_ended = waiting.update(state=RunState.FAILED, ended_at=now, error=error)

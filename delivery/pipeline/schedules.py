@@ -1,4 +1,4 @@
-"""Schedules: each requests its run when it is due, once in the whole installation.
+"""Schedules: each requests a run when it is due, once in the whole installation.
 
 A verify checks the whole history if no run has for HISTORY_WHOLE_DAYS: damage to older files is
 found by nothing else.
@@ -22,9 +22,9 @@ _ORDER = {step: place for place, step in enumerate(Step)}
 
 
 def request_due_runs(now: datetime) -> int:
-    """Request the runs that are due; return their number.
+    """Request the due runs; return their number.
 
-    A step with an open run is skipped. Missed times lead to one run.
+    A step with an open run is skipped. Missed times lead to a single run.
     """
     with transaction.atomic():
         due = PipelineSchedule.objects.filter(is_on=True, next_at__lte=now).select_for_update(
@@ -55,7 +55,7 @@ def _options(schedule: PipelineSchedule, *, now: datetime) -> dict[str, Any]:
     if newest is not None and newest.state == RunState.FAILED and newest.options.get("whole"):
         # Check at least the new rows, before the next try.
         return {}
-    # Schedules fire a moment late: the run of so many days ago is not younger than that by chance.
+    # Schedules fire a moment late: the run of so many days ago is not younger by chance.
     since = now - timedelta(days=days) + timedelta(minutes=schedule.every_minutes) / 2
     checked_all = PipelineRun.objects.filter(
         step=Step.VERIFY, state=RunState.DONE, result__since=None, asked_at__gte=since
@@ -64,6 +64,6 @@ def _options(schedule: PipelineSchedule, *, now: datetime) -> dict[str, Any]:
 
 
 def next_after(due_at: datetime, *, every_minutes: int, now: datetime) -> datetime:
-    """Return the first time after now that keeps the rhythm."""
+    """Return the first time after now in the rhythm."""
     every = timedelta(minutes=every_minutes)
     return due_at + every * ((now - due_at) // every + 1)

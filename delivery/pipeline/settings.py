@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def spark_settings(step: str, *, is_shared: bool = False) -> "Spark":
     """Return Spark's settings for a step, or for all steps with `is_shared`.
 
-    Its downloads and its log are in the installation's home.
+    Downloads and log are in the installation's home.
     """
     from delivery.history.spark.session import Spark
 
@@ -54,9 +54,9 @@ def reports_folder() -> Path:
 
 
 def conninfo(application_name: str) -> str:
-    """Return libpq's conninfo for connections that read whole tables.
+    """Return libpq's conninfo for connections to read whole tables.
 
-    It omits the options that make short statements prefer indexes.
+    It omits the options by which short statements prefer indexes.
     """
     parameters = connection_parameters()
     options = parameters.pop("options", "")

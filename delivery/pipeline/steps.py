@@ -1,4 +1,4 @@
-"""The functions that execute the steps, and how run options become their arguments."""
+"""The functions of the steps, and how run options become their arguments."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -10,7 +10,7 @@ from delivery.pipeline import settings
 if TYPE_CHECKING:
     from delivery.history.job import StepJob
 
-# By name: a process that only waits for runs must not load Spark.
+# By name: a process only waiting for runs must not load Spark.
 _FUNCTIONS = {
     Step.EXPORT: ("delivery.history.steps.export", "export_history"),
     Step.ROLLUP: ("delivery.history.steps.rollup", "measure_hours"),
@@ -25,7 +25,7 @@ _RENAMED = {"replay": "replay_id"}
 
 
 def call_step(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[str, Any]:
-    """Execute a step and return its JSON result; raises the step's errors."""
+    """Execute a step and return the JSON result; raises the step's errors."""
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)
     if step == Step.REPORT:

@@ -1,12 +1,12 @@
-"""The watch over a run: it ends a process that does not react, and a run whose storage is silent.
+"""The watch over a run: it ends an unresponsive process, and a run with a silent storage.
 
 An interruption is an exception in the main thread. It cannot enter native code, such as a storage's
-client that waits for its server, and a step may swallow it. So a thread of its own waits for the
-step's end after a stop, a signal or a loss of the database, and calls `force` after GRACE_SECONDS.
-It uses no database, which may be stuck as well.
+client waiting for the server, and a step may swallow it. So a separate thread waits for the step's
+end after a stop, a signal or a loss of the database, and calls `force` after GRACE_SECONDS. It uses
+no database, which may be stuck as well.
 
-The thread also asks the archive's storage from time to time. A storage that has stopped answering,
-for whichever process of the run, ends it: otherwise a run on a dead mount would never end.
+The thread also asks the archive's storage from time to time. A storage silent to any process of the
+run ends it: otherwise a run on a dead mount would never end.
 """
 
 import threading
@@ -34,12 +34,12 @@ class StorageWatch:
         self._next_at = time.monotonic() + PROBE_SECONDS
 
     def silence(self) -> str:
-        """Return the error of a storage that has not answered for SILENT_SECONDS, or nothing.
+        """Return the error of a storage silent for SILENT_SECONDS, or nothing.
 
-        An answer that is an error is none of this: the step gets it, too.
+        An error as answer does not count: the step gets it, too.
         """
         if self._probe is None:
-            # A machine without room for one more process asks later.
+            # A machine without room for another process asks later.
             if time.monotonic() >= self._next_at:
                 with suppress(OSError):
                     self._probe = StorageProbe(self._url)
@@ -50,7 +50,7 @@ class StorageWatch:
         return ""
 
     def close(self) -> None:
-        """End the question, if there is one, and ask the next one later."""
+        """End the question, if it is open, and ask the next question later."""
         if self._probe is not None:
             self._probe.close()
         self._probe, self._next_at = None, time.monotonic() + PROBE_SECONDS

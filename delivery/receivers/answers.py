@@ -12,7 +12,7 @@ RETRY_AFTER_SECONDS = 10
 
 
 def receiver_response(answer: ReceiverAnswer) -> HttpResponse:
-    """Return the response of a receiver that is switched to this answer."""
+    """Return the response of a receiver switched to this answer."""
     match answer:
         case ReceiverAnswer.OK:
             return HttpResponse(status=204)

@@ -1,9 +1,8 @@
 """An example from end to end: event type, publisher, and a subscription to a built-in receiver.
 
-All of it is created in one transaction, and recorded like any other change. Objects that exist
-already, by name, stay as they are, so that a second call changes nothing. One exception: a
-subscription whose receiver had another URL, because INTURN_BASE_URL has changed, gets the
-receiver's URL of today.
+All objects are created in a transaction, and recorded like any other change. Existing objects, by
+name, stay as they are, so a second call changes nothing. One exception: a subscription whose
+receiver had another URL, because INTURN_BASE_URL has changed, gets the receiver's URL of today.
 """
 
 from dataclasses import dataclass
@@ -71,7 +70,7 @@ def create_example(*, actor: str) -> Example:
 def _subscribed(
     event_type: EventType, subscriber: Subscriber, receiver: BuiltInReceiver, *, actor: str
 ) -> Subscription:
-    """Return the subscription to the receiver, created if there is none of its name."""
+    """Return the subscription to the receiver, created if its name is free."""
     values = {
         "event_type": event_type,
         "policy": Policy.objects.get(name=POLICY),

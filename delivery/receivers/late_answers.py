@@ -2,7 +2,7 @@
 
 A late answer holds no thread: `config.web.postponed_answers` reads AFTER_HEADER, which it removes,
 and sends the answer after so many seconds; with CLOSE it closes the connection instead. Without
-Django, so that the web server can read this before its settings.
+Django, so the web server can read this before its settings.
 """
 
 AFTER_HEADER = "inturn-answer-after"

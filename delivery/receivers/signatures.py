@@ -20,7 +20,7 @@ _MOST_SUBSCRIPTIONS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiverSenders:
-    """What the subscriptions with a receiver's URL sign with, and the headers that they add."""
+    """The signing secrets of the subscriptions with a receiver's URL, and the headers they add."""
 
     signing_keys: tuple[bytes, ...]
     own_headers: frozenset[str]
@@ -47,7 +47,7 @@ def senders_to(url: str) -> ReceiverSenders:
 def check_signature(
     headers: Mapping[str, str], body: bytes, *, keys: Iterable[bytes], now: datetime
 ) -> SignatureCheck:
-    """Return whether one of the keys signed this request at about this time.
+    """Return whether any of the keys signed this request at about this time.
 
     Names of headers are in lower case.
     """

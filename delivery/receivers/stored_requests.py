@@ -1,6 +1,6 @@
 """Storing the last requests of a built-in receiver: shortened, without credentials, a few of each.
 
-Anybody who knows a receiver's URL can send to it, so all that is stored has a limit: requests of a
+Anybody with a receiver's URL can send to it, so everything stored has a limit: requests of a
 receiver, bytes of a body and of headers; `MOST_RECEIVERS` limits the receivers. Retention removes
 requests after a week (`forget_received_requests.sql`).
 """
@@ -22,7 +22,7 @@ from delivery.receivers.signatures import check_signature, senders_to
 from subscriptions.changes import MASKED
 from subscriptions.values.built_in_receivers import PATH, built_in_receivers, is_receiver_token
 
-# Credentials of anybody, and URLs that authorize an answer to the message; a subscription's own
+# Credentials of anybody, and URLs with the right to answer to the message; a subscription's own
 # headers may be credentials, too.
 _CREDENTIALS = frozenset(
     {"authorization", "proxy-authorization", "cookie", CALLBACK_URL, REPLY_URL}
@@ -51,7 +51,7 @@ def receivers_at(endpoints: Iterable[str]) -> dict[str, BuiltInReceiver]:
 
 
 def keep_request(receiver: BuiltInReceiver, sent: ArrivedRequest, *, now: datetime) -> None:
-    """Check the signature, store the request, and forget all but the last ones."""
+    """Check the signature, store the request, and forget all but the last requests."""
     senders = senders_to(url_of(receiver))
     checked = check_signature(sent.headers, sent.body, keys=senders.signing_keys, now=now)
     masked = _CREDENTIALS | senders.own_headers

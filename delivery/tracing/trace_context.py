@@ -1,6 +1,6 @@
-"""W3C trace context, and the ids of spans: derived, so that nothing about traces is stored.
+"""W3C trace context, and the ids of spans: derived, so nothing about traces is stored.
 
-The web server makes the span of publishing a message, and a sender makes those of its attempts,
+The web server makes the span of publishing a message, and a sender makes those of the attempts,
 perhaps days later. Both derive the same ids from the ids of message, delivery and attempt, with a
 key of the installation.
 """
@@ -31,7 +31,7 @@ class TraceContext:
     state: str = ""
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request that continues the trace."""
+        """Return the headers of a request in the trace."""
         parent = f"00-{self.trace_id:032x}-{self.span_id:016x}-{SAMPLED * self.is_sampled:02x}"
         return (
             {TRACEPARENT: parent, TRACESTATE: self.state} if self.state else {TRACEPARENT: parent}
@@ -39,7 +39,7 @@ class TraceContext:
 
 
 def received_context(headers: Mapping[str, str]) -> TraceContext | None:
-    """Return the context that a message's publisher sent; None without a valid one."""
+    """Return the context sent by a message's publisher; None without a valid context."""
     found = _TRACEPARENT.fullmatch(headers.get(TRACEPARENT, ""))
     if found is None or (found[1] == "00" and found[5]):
         return None
@@ -57,7 +57,7 @@ def handed_on(headers: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedAttempt:
-    """An attempt by its ids; `number` counts from 1. `headers` are the message's."""
+    """An attempt by ids; `number` counts from 1. `headers` are the message's."""
 
     message_id: int
     delivery_id: int
@@ -67,7 +67,7 @@ class TracedAttempt:
 
 
 class SpanIds:
-    """The ids of one installation's spans; `key` is a secret of it."""
+    """The ids of an installation's spans; `key` is a secret of it."""
 
     def __init__(self, key: str) -> None:
         self._key = key.encode()[:_KEY_BYTES]

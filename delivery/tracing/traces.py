@@ -3,9 +3,9 @@
     publisher's span ─▶ publish {event} ─▶ deliver {event} ─▶ receiver's span
                               ▲─ link ─── deliver {event}, a retry: a trace of its own
 
-A retry may come days later, so it is a trace of its own, with links to the message and to the
-attempt before. Spans are recorded when they are over. Nothing of OpenTelemetry is imported unless
-`OTEL_EXPORTER_OTLP_ENDPOINT` is set; its SDK reads its other variables itself.
+A retry may come days later, so it is a separate trace, with links to the message and to the attempt
+before. Spans are recorded when they are over. Nothing of OpenTelemetry is imported unless
+`OTEL_EXPORTER_OTLP_ENDPOINT` is set; the SDK reads the other variables itself.
 """
 
 import os
@@ -31,7 +31,7 @@ Attributes = Mapping[str, str | int | float]
 
 
 class Traces:
-    """Records and exports the spans of this process, in a thread of its own."""
+    """Records and exports the spans of this process, in a separate thread."""
 
     def __init__(self, *, url: str, key: str, version: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -54,7 +54,7 @@ class Traces:
     def record_publish(
         self, message_id: int, event: str, headers: Mapping[str, str], *, times: tuple[int, int]
     ) -> None:
-        """Record that a message was stored; `times` are begin and end, nanoseconds since 1970."""
+        """Record the storing of a message; `times` are begin and end, nanoseconds since 1970."""
         self._record(
             _FinishedSpan(
                 name=f"publish {event}",
@@ -72,7 +72,7 @@ class Traces:
     def record_attempt(
         self, attempt: TracedAttempt, outcome: Outcome, *, phases: Mapping[str, float]
     ) -> None:
-        """Record an attempt with its outcome; `phases` are seconds, by the name of the phase."""
+        """Record an attempt with the outcome; `phases` are seconds, by the name of the phase."""
         began_ns = _nanoseconds(outcome.started_at)
         attributes: dict[str, str | int | float] = {
             **_message_attributes(attempt.message_id, attempt.event, operation="deliver"),
@@ -101,7 +101,7 @@ class Traces:
         self._provider.force_flush(2_000)
 
     def close(self) -> None:
-        """Export the rest, and end the thread that exports."""
+        """Export the rest, and end the exporting thread."""
         self._provider.shutdown()
 
     def _of_message(self, message_id: int, headers: Mapping[str, str]) -> TraceContext:
@@ -133,7 +133,7 @@ class Traces:
         return self._of_message(attempt.message_id, attempt.headers), self._of_attempt(before)
 
     def _is_sampled(self, trace_id: int) -> bool:
-        """Return the decision of the sampler about a trace that begins here."""
+        """Return the decision of the sampler about a trace begun here."""
         result = self._provider.sampler.should_sample(None, trace_id, "")
         return bool(result.decision.is_sampled())  # type: ignore[no-untyped-call]
 
@@ -176,18 +176,18 @@ def traces() -> Traces | None:
 
 
 def flush_traces() -> None:
-    """Export the spans that this process recorded, before it ends."""
+    """Export the spans recorded by this process, before it ends."""
     tracing = traces()
     if tracing is not None:
         tracing.flush()
 
 
-# The thread that exports is not in a forked process.
+# The exporting thread is not in a forked process.
 os.register_at_fork(after_in_child=traces.cache_clear)
 
 
 class _NextIds(threading.local):
-    """The ids of the span that this thread records next; OpenTelemetry's generator of ids."""
+    """The ids of this thread's next span; OpenTelemetry's generator of ids."""
 
     given = TraceContext(1, 1, is_sampled=False)
 

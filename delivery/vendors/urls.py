@@ -31,7 +31,7 @@ workfront = [
         rf"{_EVENTS}/{_ID}/?\Z", WorkfrontViews.as_view({"get": "retrieve", "delete": "destroy"})
     ),
 ]
-# Of TeamForge's publishers: at the root, and below any path that a proxy keeps.
+# Of TeamForge's publishers: at the root, and below any path kept by a proxy.
 teamforge = [
     re_path(
         rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()

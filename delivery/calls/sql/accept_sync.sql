@@ -1,9 +1,8 @@
--- Stores a SYNC message with its one delivery, before its endpoint is called; without a
--- subscription, only the message.
--- From then on the endpoint may have been called, so the delivery is IN_DOUBT until
--- `settle_sync.sql` records the answer. It is in no lane: no sender ever sees it. IN_DOUBT is
--- reported if no answer is recorded within so many seconds. Stores and returns nothing if the
--- subscription was deleted.
+-- Stores a SYNC message with a single delivery, before the endpoint is called; without a
+-- subscription, only the message. From then on the endpoint may have been called, so the delivery
+-- is IN_DOUBT until `settle_sync.sql` records the answer. It is in no lane: no sender ever sees it.
+-- IN_DOUBT is reported if no answer is recorded within so many seconds. Stores and returns nothing
+-- if the subscription was deleted.
 WITH held AS MATERIALIZED (
     SELECT id FROM subscriptions_subscription WHERE id = %(subscription)s::bigint FOR KEY SHARE
 ), message AS (

@@ -1,8 +1,7 @@
--- Records the answer to a SYNC call: its delivery's status, its only attempt, and a notice of a
--- failure.
--- The guard is that there was no attempt: the second time it changes nothing. A delivery that a
--- person decided meanwhile keeps that status and reason, and gets the attempt in its history as
--- well: its settlement time is new, for the archive.
+-- Records the answer to a SYNC call: the delivery's status, the only attempt, and a notice of a
+-- failure. The guard is the absence of an attempt: the second time it changes nothing. A delivery
+-- decided by a person meanwhile keeps this status and reason, and gets the attempt in the history
+-- as well: the settlement time is new, for the archive.
 WITH changed AS (
     UPDATE delivery_settled delivery
     SET attempts = 1,

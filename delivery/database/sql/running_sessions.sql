@@ -1,6 +1,6 @@
--- How many sessions of each part of Inturn work: of all machines, or of the one that calls.
--- Each part names its connections, and uses them every few seconds: one that is idle for longer
--- than `at_work` belongs to a frozen process. The state of another role's session cannot be seen.
+-- How many sessions of each part of Inturn work: of all machines, or of the calling machine. Each
+-- part names the connections, and uses them every few seconds: a connection idle for longer than
+-- `at_work` belongs to a frozen process. The state of another role's session cannot be seen.
 SELECT wanted.part, count(activity.pid) AS running
 FROM unnest(%(part)s::text[], %(name)s::text[]) AS wanted (part, name)
 LEFT JOIN pg_stat_activity activity

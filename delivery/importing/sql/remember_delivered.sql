@@ -1,4 +1,4 @@
--- Makes keys that `take_delivered_keys.sql` has locked those of a delivery by the old broker.
+-- Makes keys locked by `take_delivered_keys.sql` those of a delivery by the old broker.
 UPDATE delivery_dedupkey AS known
 SET delivery_id = 0, seen_at = greatest(known.seen_at, delivered.seen_at)
 FROM unnest(%(subscription)s::bigint[], %(key)s::bytea[], %(seen_at)s::timestamptz[])

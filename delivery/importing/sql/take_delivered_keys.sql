@@ -1,7 +1,6 @@
--- Takes keys of messages that the old broker has delivered, and returns those that were known
--- before, with the delivery that holds each. A known one is locked, and stays with its delivery. In
--- the order in which publishing takes them (`take_dedup_keys.sql`), so that no two transactions
--- deadlock.
+-- Takes keys of messages delivered by the old broker, and returns those known before, with the
+-- delivery holding each. A known key is locked, and stays with the delivery. In publishing's order
+-- (`take_dedup_keys.sql`), so no two transactions deadlock.
 WITH taken AS (
     INSERT INTO delivery_dedupkey AS known (subscription_id, key, delivery_id, seen_at)
     SELECT DISTINCT ON (subscription_id, key) subscription_id, key, 0, seen_at

@@ -1,4 +1,4 @@
-"""`doctor`: check the environment that an installation depends on, and give advice."""
+"""`doctor`: check the environment of an installation, and give advice."""
 
 import dataclasses
 import json

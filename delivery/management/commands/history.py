@@ -24,7 +24,7 @@ Write = Callable[[str], object]
 class Subcommand:
     """A command of `history`.
 
-    `act` gets the options that `add` has added, and writes readable text. It raises CommandError.
+    `act` gets the options added by `add`, and writes readable text. It raises CommandError.
     """
 
     name: str
@@ -76,7 +76,7 @@ def _verify(options: Options, write: Write) -> None:
     wanted = {"whole": True} if options["whole"] else {}
     run = run_step(Step.VERIFY, options=wanted, write=write)
     if wanted and run.options != wanted:
-        # A scheduled run was waiting, and this process has executed that one.
+        # A scheduled run was waiting, and this process has executed the scheduled run.
         run_step(Step.VERIFY, options=wanted, write=write)
 
 

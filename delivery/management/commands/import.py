@@ -113,7 +113,7 @@ def _refused(unread: Sequence[str]) -> str:
 
 
 def _write_secrets(path: Path, secrets: dict[str, str]) -> None:
-    """Write a file that only its owner can read; refuse to overwrite an existing one."""
+    """Write a file readable by the owner only; refuse to overwrite an existing file."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.writelines(

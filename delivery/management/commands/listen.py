@@ -17,7 +17,8 @@ from delivery.client.rest import ClientError, RestClient
 from delivery.client.terminal_text import visible_text
 from subscriptions.values.names import is_name
 
-# Messages are printed quickly, so several are fetched together; forwarding one may take a minute.
+# Messages are printed quickly, so several are fetched together; forwarding a message may take a
+# minute.
 SHOWN_AT_ONCE, SHOWN_SECONDS = 10, 30
 FORWARDED_AT_ONCE, FORWARDED_SECONDS = 1, 90
 LOOKED_AT = 10
@@ -103,7 +104,7 @@ class Command(BaseCommand):
 
     def _write(self, text: str) -> None:
         self.stdout.write(text, ending="")
-        # A message is acknowledged only after its text is written out.
+        # A message is acknowledged only after the text is written out.
         self.stdout.flush()
 
     def _say(self, text: str) -> None:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
 
 def create_administrator(password: str) -> bool:
-    """Create the first administrator; False if there is one, whose password stays."""
+    """Create the first administrator; False if a user exists, whose password stays."""
     users = get_user_model().objects
     if users.filter(username=ADMINISTRATOR).exists():
         return False
@@ -55,15 +55,15 @@ def create_administrator(password: str) -> bool:
     except ValidationError as error:
         raise CommandError(f"INTURN_ADMIN_PASSWORD: {' '.join(error.messages)}") from None
     except IntegrityError:
-        # Another machine that starts at the same moment has created it.
+        # Another machine started at the same moment has created it.
         return False
     return True
 
 
 def install_bootstrap_key(text: str, *, now: datetime) -> ApiKey:
-    """Make this the bootstrap key, with scope manage, expire all earlier ones, and return it.
+    """Make this the bootstrap key, with scope manage, expire all earlier keys, and return it.
 
-    An expired one works again when INTURN_BOOTSTRAP_KEY is set back to it. A revoked key stays
+    An expired key works again when INTURN_BOOTSTRAP_KEY is set back to it. A revoked key stays
     revoked, because only people revoke keys.
     """
     with transaction.atomic():

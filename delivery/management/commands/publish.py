@@ -24,19 +24,19 @@ Line = tuple[int, bytes]
 
 
 class LineError(Exception):
-    """A line cannot be published; the message has its number and the reason."""
+    """A line cannot be published; the message has the line's number and the reason."""
 
 
 @dataclass(slots=True)
 class PublishedLines:
-    """The progress of publishing. A line's idempotency key is the prefix and its number."""
+    """The progress of publishing. A line's idempotency key is the prefix and the number."""
 
     next_line: int
     key_prefix: str
     accepted: int = 0
 
     def how_to_go_on(self) -> str:
-        """Return advice that is valid after any failure.
+        """Return advice valid after any failure.
 
         Lines with the same keys are not published again.
         """
@@ -106,7 +106,7 @@ def _publish(
 
 
 def _publish_batch(client: RestClient, batch: Sequence[Line]) -> int:
-    """Return the number of accepted messages: all of them, as a batch is one transaction."""
+    """Return the number of accepted messages: all of them, as a batch is a transaction."""
     body = b"\n".join(item for _, item in batch)
     try:
         answer = client.call(
@@ -149,7 +149,7 @@ def _wrapped(line: Line, *, event: str, key: str) -> bytes:
 def _enveloped(line: Line, *, event: str, key: str) -> bytes:
     """Return the line as an item, with event type and key if it lacks them.
 
-    Its own bytes are kept.
+    The line's own bytes are kept.
     """
     content = _parsed(line)
     if not isinstance(content, dict) or not content:

@@ -1,4 +1,4 @@
-"""`smoke`: publish one message, wait until it is DELIVERED, clean up."""
+"""`smoke`: publish a message, wait until it is DELIVERED, clean up."""
 
 from typing import Any
 

@@ -1,11 +1,11 @@
 """Authentication for a queue: Basic with the subscriber's name, as in the Event Queue, or Bearer.
 
-The password is one of the subscriber's fetch keys, or the password migrated from the Event Queue
-(`Subscriber.queue_password`). A key cannot be guessed, so one look-up is enough. A password can:
-each try is counted like sign-ins to the console (`subscriptions.sign_in`), at a door of its own,
-and too many failures lead to 429. A correct password is cached in memory by a keyed digest,
-for as long as its hash is stored: hashing takes a quarter of a second, and a client calls several
-times a second.
+The password is a fetch key of the subscriber, or the password migrated from the Event Queue
+(`Subscriber.queue_password`). A key cannot be guessed, so a single look-up is enough. A password
+can: each try is counted like sign-ins to the console (`subscriptions.sign_in`), at a separate door,
+and too many failures lead to 429. A correct password is cached in memory by a keyed digest, for as
+long as the hash is stored: hashing takes a quarter of a second, and a client calls several times a
+second.
 """
 
 import base64
@@ -40,7 +40,7 @@ _right: set[bytes] = set()
 
 
 class QueueAuthentication(KeyAuthentication):
-    """`request.auth` is the key; for a password it is an unsaved one of scope fetch."""
+    """`request.auth` is the key; for a password it is an unsaved key of scope fetch."""
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -66,7 +66,7 @@ def _name_and_password(credentials: str) -> tuple[str, str]:
 
 
 def _key_of_name(name: str, password: str) -> ApiKey | None:
-    """Return the subscriber's fetch key that equals the password.
+    """Return the subscriber's fetch key equal to the password.
 
     Raise AuthenticationFailed if it is no longer usable.
     """

@@ -1,8 +1,8 @@
-"""The API of the Event Queue, with which its clients fetch and acknowledge unchanged.
+"""The API of the Event Queue, with which clients fetch and acknowledge unchanged.
 
 A queue is a subscriber's mailbox. Both APIs serve it at the same time, with the same statements: a
-message handed out by one is not handed out by the other, and a receipt of one is valid in the
-other. States, races and crash windows are those of `delivery.mailbox.fetch`.
+message is handed out by only one of the two, and a receipt is valid in both. States, races and
+crash windows are those of `delivery.mailbox.fetch`.
 """
 
 import base64
@@ -44,7 +44,7 @@ class AckQuery(Strict):
 class QueueViews(ApiView, ViewSet):
     """The queue of the authenticated subscriber; any other queue is answered with 404.
 
-    There is no HEAD: the framework would answer it by fetching a message that nobody receives.
+    There is no HEAD: the framework would answer it by fetching a message for nobody.
     """
 
     required_scopes = FETCH
@@ -107,7 +107,7 @@ def _own_queue(request: Request, name: str) -> Subscriber:
 
 
 def _shown(fetched: LeasedMessage, *, folder: str) -> dict[str, Any]:
-    """Return the message; `folder` is the way from the called address to that of the queue."""
+    """Return the message; `folder` is the way from the called address to the queue's."""
     event = json_of(fetched)
     return {
         "messageId": public_id(fetched.message_id),
@@ -126,7 +126,7 @@ def _answer(request: Request, content: Mapping[str, Any]) -> HttpResponse:
     wanted = _VENDOR_JSON.search(request.META.get("HTTP_ACCEPT", ""))
     return HttpResponse(
         orjson.dumps(content),
-        # Without a charset: one known client accepts as JSON only types that end in json.
+        # Without a charset: a known client accepts as JSON only types with the end json.
         content_type=wanted.group() if wanted else JSON,
         headers={"Cache-Control": "no-store"},
     )

@@ -1,4 +1,4 @@
-"""Whose addresses are TeamForge's: errors that no view answers have its envelope there as well."""
+"""Whose addresses are TeamForge's: errors outside the views have the envelope there as well."""
 
 from django.urls import Resolver404, resolve
 

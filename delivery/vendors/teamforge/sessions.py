@@ -1,9 +1,9 @@
 """Logins of TeamForge's clients: name and password for a token, which is valid for an hour.
 
-The name is a publisher's, the password one of its keys. The token is signed, not stored: it has the
-key's id, so revoking a key ends its sessions. A wrong password is recorded and counted as at the
-console (`subscriptions.sign_in`), but at a door of its own. A correct key is always accepted: it
-cannot be guessed, and failed logins in its owner's name cannot lock the owner out.
+The name is a publisher's, the password a key. The token is signed, not stored: it has the key's id,
+so revoking a key ends the sessions. A wrong password is recorded and counted as at the console
+(`subscriptions.sign_in`), but at a separate door. A correct key is always accepted: it cannot be
+guessed, and failed logins in the owner's name cannot lock the owner out.
 """
 
 from datetime import datetime

@@ -1,8 +1,8 @@
-"""TeamForge's publish addresses: its clients publish to Inturn unchanged.
+"""TeamForge's publish addresses: clients publish to Inturn unchanged.
 
 A message is published as by `delivery.api.publish`, with the same checks, limits and order; only
 the authentication and the format of the answer differ. The publish id in the URL is a credential:
-the path is masked before any code runs that may log it, and headers that contain it are not stored.
+the path is masked before any code that may log it, and headers with it are not stored.
 """
 
 from dataclasses import replace
@@ -52,14 +52,14 @@ class TeamForgeView(ApiView):
         return refusal_in_envelope
 
     def get_authenticate_header(self, request: Request) -> str:
-        """Return a challenge: without one the framework answers 403 to an unknown publisher."""
+        """Return a challenge: without it the framework answers 403 to an unknown publisher."""
         return 'Bearer realm="inturn"'
 
 
 @extend_schema(exclude=True)
 class LoginView(TeamForgeView):
     def post(self, request: Request, prefix: str) -> HttpResponse:
-        """Return a session token for the name of a publisher and one of its keys."""
+        """Return a session token for the name of a publisher and a key of it."""
         given = parse_json(read_body(request._request, max_bytes=_LONGEST_LOGIN))
         fields = given if isinstance(given, dict) else {}
         username, password = fields.get("Username"), fields.get("Password")
@@ -105,7 +105,7 @@ class NoInboxView(TeamForgeView):
 def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publisher:
     """Return the publisher of the id.
 
-    It must have logged in, unless the URL says that the id is enough.
+    It must have logged in, unless by the URL the id is enough.
     """
     logged_in = (
         None if is_by_id else publisher_of_session(request.META.get("HTTP_AUTHORIZATION", ""))
@@ -136,7 +136,7 @@ def _known(name: str) -> str:
 
 
 def _without(draft: Draft, publish_id: str) -> Draft:
-    """Leave out headers that contain the id, such as Referer."""
+    """Leave out headers with the id, such as Referer."""
     kept = {name: value for name, value in draft.headers.items() if publish_id not in value}
     return draft if len(kept) == len(draft.headers) else replace(draft, headers=kept)
 

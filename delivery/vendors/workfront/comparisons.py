@@ -1,10 +1,9 @@
 """The comparisons of Workfront in the filter language.
 
 `path` is the field as text (`->>`). Workfront documents each comparison in a sentence; numbers in
-texts and missing fields are not documented. Here a text that is a number compares by size, and a
-field that is missing or null differs from every value and contains none. A value that is a date and
-time with an offset compares as a moment. `contains` looks in a text for a part, and in an array for
-an element.
+texts and missing fields are not documented. Here a numeric text compares by size, and a missing or
+null field differs from every value and contains none. A value with date, time and offset compares
+as a moment. `contains` looks in a text for a part, and in an array for an element.
 """
 
 import json
@@ -41,7 +40,7 @@ Leaf: TypeAlias = tuple[tuple[str, ...], Any]
 
 
 class CannotSayError(Exception):
-    """The field of the filter that cannot be translated, with the reason."""
+    """The untranslatable field of the filter, with the reason."""
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(detail)
@@ -53,10 +52,10 @@ class CannotSayError(Exception):
 class Comparing:
     """A comparison.
 
-    `of` makes the condition from paths and a value: one path, but for `changed` the new one and the
-    old one. If the value is an object, `of` is called for each field within the field, and
-    `of_element` joins these conditions with one for the elements of an array. `differs` describes
-    how the result for a value may differ from Workfront's.
+    `of` makes the condition from paths and a value: one path, but for `changed` the new and the old
+    path. If the value is an object, `of` is called for each field within the field, and
+    `of_element` joins these conditions with a condition for the elements of an array. `differs`
+    describes how the result for a value may differ from Workfront's.
     """
 
     of: Callable[[Paths, Any], Condition]
@@ -100,7 +99,7 @@ def _different(paths: Paths, value: Any) -> Condition:
         Comparison(path, Operator.DIFFERENT, literal),
     ]
     if isinstance(literal, datetime):
-        # A text that is no moment differs, too.
+        # A text other than a moment differs, too.
         conditions.append(Not(Like(path, "____-__-__T__:__:__%")))
     return Or(tuple(conditions))
 
@@ -160,7 +159,7 @@ def _any_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def _elements(value: Any) -> list[str]:
-    """Return the elements that count as the value: a number and its text are one."""
+    """Return the elements equal to the value: a number and its text are equal."""
     if isinstance(value, dict):
         return [_json([value])]
     text = _searched(value)
@@ -183,7 +182,7 @@ def _contains_only(paths: Paths, value: Any) -> Condition:
     """Return a condition for an array with exactly these elements, in any order.
 
     It must have as many elements as the set has, and each of them; a single value counts as an
-    array of one.
+    array of one element.
     """
     path = replace(paths[0], is_text=False)
     given = value if isinstance(value, list) else [value]
@@ -198,7 +197,7 @@ def _contains_only(paths: Paths, value: Any) -> Condition:
 
 
 def _changed(paths: Paths, _value: Any) -> Condition:
-    """Return a condition for two fields that differ as JSON, or of which one is null or missing."""
+    """Return a condition for two fields that differ as JSON, or if either is null or missing."""
     new, old = paths
     as_json = [replace(path, is_text=False) for path in (new, old)]
     return Or(

@@ -1,7 +1,7 @@
 """Workfront's base64Encoding as a script.
 
 `newState` and `oldState` are sent as base64 of their JSON. As any script's output, the encoded body
-is stored before the first attempt, so that each attempt sends and signs the same bytes. ES5 has no
+is stored before the first attempt, so each attempt sends and signs the same bytes. ES5 has no
 base64; the script encodes the UTF-8 bytes itself. Workfront does not document the spacing of the
 encoded JSON: here it has none.
 """

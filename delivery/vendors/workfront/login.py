@@ -1,8 +1,8 @@
-"""Workfront's login, for clients that log in before they call the event subscriptions.
+"""Workfront's login, for clients with a login before they call the event subscriptions.
 
-Workfront answers a login with a `sessionID`, which the client sends in each later call. Here that
-is the manage key itself, so nothing is stored and a revoked key ends its sessions. The key is sent
-as `apiKey`, or as the `password` of any `username`, in the query or in a form.
+Workfront answers a login with a `sessionID`, which the client sends in each later call. Here it is
+the manage key itself, so nothing is stored and a revoked key ends the sessions. The key is sent as
+`apiKey`, or as the `password` of any `username`, in the query or in a form.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class WorkfrontLoginView(ApiView):
         return _logged_in({**request.query_params.dict(), **_fields(body)})
 
     def get_authenticate_header(self, request: Request) -> str:
-        """Return a challenge: without one the framework answers 403 to an unknown key."""
+        """Return a challenge: without it the framework answers 403 to an unknown key."""
         return 'Bearer realm="inturn"'
 
     def get_exception_handler(self) -> Any:

@@ -106,7 +106,7 @@ def _url_shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str
 
 
 def masked(token: str) -> str:
-    """Return the token with at most its last four characters visible; of a short token none."""
+    """Return the token with at most the last four characters visible; of a short token none."""
     hidden = len(token) if len(token) <= HIDDEN_TOKEN_LENGTH else len(token) - SHOWN_OF_TOKEN
     return "*" * hidden + token[hidden:]
 

@@ -1,11 +1,11 @@
 """The creation and deletion of subscriptions by Workfront's clients.
 
-A Workfront subscription belongs to no subscriber. Here it belongs to one for its URL's host,
-`workfront-<host>`, which is created if missing: so a host that hangs does not delay the others. Its
-event type, `Workfront.<objCode>.<eventType>`, is created as well. If two clients create the same
-subscription at the same time, the unique digest of its row lets one of them succeed; the other gets
-409, and nothing of it is stored. All rows are created in one transaction, with their entries in the
-configuration log.
+A Workfront subscription belongs to no subscriber. Here it belongs to the subscriber of the URL's
+host, `workfront-<host>`, which is created if missing: so a hanging host does not delay the others.
+The event type, `Workfront.<objCode>.<eventType>`, is created as well. If two clients create the
+same subscription at the same time, the unique digest of the row lets one of them succeed; the other
+gets 409, and nothing of it is stored. All rows are created in a transaction, with their entries in
+the configuration log.
 """
 
 import hashlib
@@ -117,7 +117,7 @@ def delete_subscription(row: WorkfrontSubscription, *, actor: str) -> None:
 
 
 def subscriber_name(url: str) -> str:
-    """Return the name of the subscriber that has the subscriptions for this URL's host."""
+    """Return the name of the subscriber for this URL's host."""
     endpoint = parse_url(url)
     port = "" if endpoint.port in _USUAL_PORTS else f"-{endpoint.port}"
     host = re.sub(r"[^A-Za-z0-9._-]", "-", endpoint.host)
@@ -125,7 +125,7 @@ def subscriber_name(url: str) -> str:
 
 
 def _check_url(url: str) -> None:
-    """Refuse URLs that Inturn does not send to.
+    """Refuse URLs to which Inturn does not send.
 
     It queries a name server, and therefore holds no lock.
     """
@@ -185,7 +185,7 @@ def _without_token(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digest(url: str, translation: Translation) -> bytes:
-    """Return a digest that is equal for subscriptions with the same messages and the same URL."""
+    """Return a digest, equal for subscriptions with the same messages and the same URL."""
     same = [translation.event_type, url, filter_identity(translation.filter)]
     if translation.script:
         same.append("base64")

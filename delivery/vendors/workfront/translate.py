@@ -3,7 +3,7 @@
 If that is impossible, it has the reasons. Workfront ignores errors in a filter, and then never
 sends anything; here they are refused. A message is Workfront's original payload: `{"eventType",
 "newState": {…}, "oldState": {…}, …}`. A condition is built as a syntax tree and written by
-`normal_form`, so that no value can end a string; it is then parsed, to find whether it is too long.
+`normal_form`, so no value can end a string; it is then parsed, to find whether it is too long.
 """
 
 import re
@@ -18,7 +18,7 @@ from subscriptions.filters.tree import And, Comparison, Operator, Or, Path, Root
 
 NEW, OLD = "newState", "oldState"
 EVENT_TYPES = ("CREATE", "UPDATE", "DELETE")
-# The only one since January 2026. Workfront itself has refused v1 since July 2025.
+# The only version since January 2026. Workfront itself has refused v1 since July 2025.
 VERSION = "v2"
 OTHER_VERSION = (
     f"The only version is {VERSION}: Inturn sends a body as it was published. "
@@ -57,7 +57,7 @@ class Translation:
 
 
 def translate_document(document: Mapping[str, Any]) -> Translation:
-    """Translate a document of Workfront's API, without its `url` and `authToken`."""
+    """Translate a document of Workfront's API, without `url` and `authToken`."""
     found = Translation()
     found.reasons += _refused(document)
     if found.reasons:
@@ -102,9 +102,9 @@ def _refused(document: Mapping[str, Any]) -> list[Reason]:
 
 
 def _of_object(document: Mapping[str, Any]) -> list[Condition]:
-    """Return the condition for one object by its id.
+    """Return the condition for a single object by id.
 
-    It compares the id in the new state, for a DELETE also in the old one.
+    It compares the id in the new state, for a DELETE also in the old state.
     """
     if not document.get("objId"):
         return []
@@ -123,9 +123,9 @@ def _not_parsed(text: str) -> list[Reason]:
 
 
 class _Filters:
-    """The filters of one document.
+    """The filters of a document.
 
-    Those that cannot be translated are added to its reasons, so that all are reported at once.
+    The untranslatable filters are added to the reasons, to report all at once.
     """
 
     def __init__(self, event_type: str, into: Translation) -> None:

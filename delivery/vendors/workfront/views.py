@@ -84,7 +84,7 @@ class WorkfrontViews(ApiView, ViewSet):
         return Response(_shown([_row(id)])[0])
 
     def create(self, request: Request) -> Response:
-        """Create an event subscription; 409 if there is one for the same events at the same URL."""
+        """Create an event subscription; 409 if the same events go to the same URL already."""
         serializer = DocumentSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         made = subscribing.create_subscription(serializer.validated_data, actor=actor_of(request))
@@ -96,7 +96,7 @@ class WorkfrontViews(ApiView, ViewSet):
         return Response(answer, status=201, headers={"Location": place})
 
     def put_version(self, request: Request, id: str) -> Response:
-        """Accept the version that it has; another one is refused, as Workfront refuses it."""
+        """Accept the present version; another is refused, as Workfront refuses it."""
         _check_version(shapes.VersionSerializer(data=request.data))
         return Response(shapes.version_shown(_row(id)))
 
