@@ -8,8 +8,10 @@ import hmac
 import ipaddress
 import os
 import re
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import environ
@@ -26,11 +28,7 @@ from config.addresses import (
 )
 from config.embedded.postgres import running_url
 from config.env_values import EnvReader, wrong_value
-from config.kept_secrets import kept_secret
-from config.mail import PORTS, MailSettings, check_mail_address
-from config.references import ReferenceSettings, reference_settings
 from config.retention_days import retention_days
-from config.traces_url import traces_url
 
 # The folder of our packages: a checkout, or the packages of the environment with our wheel.
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -59,7 +57,40 @@ _SPARK_REMOTE = re.compile(r"sc://\S+")
 # Spark's minimum.
 _MEMORY = re.compile(r"(51[2-9]|5[2-9][0-9]|[6-9][0-9]{2}|[1-9][0-9]{3,6})m|[1-9][0-9]{0,3}g")
 
+_TRACES_URL = re.compile(r"https?://[^\s/]+\S*")
+TRACING_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+
+# The kinds of encryption, with the usual ports.
+_SMTP_PORTS = {"STARTTLS": 587, "TLS": 465, "NONE": 25}
+
+# Not the beginning of a setting, which would let a document send a secret to an endpoint.
+_REFERENCE_PREFIX = re.compile(r"(?!INTURN_|DATABASE_)[A-Z][A-Z0-9_]{6,}_")
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailSettings:
+    """Without a `host` no mail is sent. `to` are the recipients of rules without recipients."""
+
+    host: str
+    port: int
+    security: str
+    user: str
+    password: str = field(repr=False)
+    sender: str
+    to: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceSettings:
+    """Where a command looks up the references of a configuration document.
+
+    `env:NAME` is a variable with the prefix, `file:PATH` is below the folder; None: no file.
+    """
+
+    prefix: str
+    folder: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,15 +204,24 @@ def read_settings(reader: EnvReader) -> Environment:
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),
         log_to=reader.choice("INTURN_LOG_TO", default="FILES", choices=LOG_TARGETS),
-        traces_url=traces_url(reader.text("OTEL_EXPORTER_OTLP_ENDPOINT")),
+        traces_url=_traces_url(reader),
         mail=_mail(reader, base_url),
         references=_references(reader),
     )
 
 
 def _references(reader: EnvReader) -> ReferenceSettings:
-    prefix = reader.text("INTURN_REFERENCE_PREFIX", default="CONFIGURATION_SECRET_")
-    return reference_settings(prefix, reader.text("INTURN_REFERENCE_FOLDER"))
+    prefix = reader.matching(
+        "INTURN_REFERENCE_PREFIX",
+        pattern=_REFERENCE_PREFIX,
+        allowed="at least eight capitals, digits and underscores, with an underscore at the end, "
+        "and not INTURN_ at the beginning",
+        default="CONFIGURATION_SECRET_",
+    )
+    folder = reader.text("INTURN_REFERENCE_FOLDER")
+    if folder and not Path(folder).is_absolute():
+        raise wrong_value("INTURN_REFERENCE_FOLDER", folder, allowed="an absolute path")
+    return ReferenceSettings(prefix=prefix, folder=Path(folder) if folder else None)
 
 
 def _base_url(reader: EnvReader, *, default: str) -> str:
@@ -194,22 +234,48 @@ def _base_url(reader: EnvReader, *, default: str) -> str:
 
 
 def _mail(reader: EnvReader, base_url: str) -> MailSettings:
-    security = reader.choice("INTURN_SMTP_SECURITY", default="STARTTLS", choices=tuple(PORTS))
+    security = reader.choice("INTURN_SMTP_SECURITY", default="STARTTLS", choices=tuple(_SMTP_PORTS))
     base = _BASE_URL.fullmatch(base_url)
     assert base is not None
     sender = reader.text("INTURN_MAIL_FROM", default=f"inturn@{base[1]}")
     return MailSettings(
         host=reader.text("INTURN_SMTP_HOST"),
-        port=reader.integer("INTURN_SMTP_PORT", default=PORTS[security], least=1, most=65535),
+        port=reader.integer("INTURN_SMTP_PORT", default=_SMTP_PORTS[security], least=1, most=65535),
         security=security,
         user=reader.text("INTURN_SMTP_USER"),
         password=reader.text("INTURN_SMTP_PASSWORD"),
-        sender=check_mail_address("INTURN_MAIL_FROM", sender),
-        to=[
-            check_mail_address("INTURN_MAIL_TO", address)
-            for address in reader.items("INTURN_MAIL_TO")
-        ],
+        sender=_mail_address("INTURN_MAIL_FROM", sender),
+        to=[_mail_address("INTURN_MAIL_TO", address) for address in reader.items("INTURN_MAIL_TO")],
     )
+
+
+def _mail_address(name: str, address: str) -> str:
+    before, at, host = address.rpartition("@")
+    if not (before and at and host) or any(character.isspace() for character in address):
+        raise wrong_value(name, address, allowed="an address like support@example.com")
+    return address
+
+
+def _traces_url(reader: EnvReader) -> str:
+    """Return the URL of the collector, empty for no traces."""
+    url = reader.matching(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        pattern=_TRACES_URL,
+        allowed="a URL like http://collector.example.com:4318",
+    )
+    if url and not _can_trace():
+        raise ImproperlyConfigured(
+            "OTEL_EXPORTER_OTLP_ENDPOINT: traces need the packages of the extra `otel`: install "
+            "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http, or unset it"
+        )
+    return url
+
+
+def _can_trace() -> bool:
+    try:
+        return all(find_spec(name) is not None for name in TRACING_PACKAGES)
+    except ModuleNotFoundError:  # Of a parent.
+        return False
 
 
 def _allowed_hosts(reader: EnvReader, base_url: str, own_host: str) -> list[str]:
@@ -306,3 +372,37 @@ def _names_a_database(url: str) -> bool:
         )
     except ValueError:  # Of the port.
         return False
+
+
+def kept_secret(path: Path) -> str:
+    """Return a secret stored in the home, created on first use.
+
+    Machines that share a database must share their secrets, so there the settings supply them.
+    """
+    try:
+        return path.read_text().strip() if path.exists() else _make_secret(path)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"INTURN_HOME: {path} cannot be used ({error.strerror})"
+        ) from error
+
+
+def _make_secret(path: Path) -> str:
+    # Written to a draft and linked, so that two processes starting at once read the same finished
+    # file.
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    with draft.open("w") as file:
+        file.write(secrets.token_urlsafe(48))
+        file.flush()
+        # Synced, because after a power failure data encrypted with a lost secret would be
+        # unreadable.
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path.read_text().strip()

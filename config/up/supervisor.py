@@ -1,7 +1,9 @@
 """The supervisor of `up`: it starts, watches and stops the parts, in order."""
 
+import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,7 +28,6 @@ from config.up.child import (
 from config.up.launcher import CLUSTER, WEB
 from config.up.launching import launch_parts
 from config.up.logfiles import rotate_logs
-from config.up.notify import notify_service_manager
 from config.up.preflight import (
     CannotStartError,
     exposure,
@@ -255,3 +256,17 @@ def _announce(line: str) -> None:
         print(line, flush=True)
     except OSError:
         print_line(line)
+
+
+def notify_service_manager(state: str) -> None:
+    """Send the state, such as `READY=1`, if a service manager has started this process."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    # An abstract address begins with NUL, which no environment can have.
+    path = f"\0{address[1:]}" if address.startswith("@") else address
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+            connection.sendto(state.encode(), path)
+    except OSError:
+        return

@@ -2,22 +2,59 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import orjson
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.api.callback_shape import CallbackSerializer
-from delivery.api.reply_shape import ReplySerializer
 from delivery.models import Attempt, Callback, Delivery, Message, Reply
 from delivery.models.delivery import Redelivery
 from delivery.models.message import public_id
+from delivery.publishing.callbacks import State, callback_state
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode
 
 # Relations that the answers show with a delivery: select them along with it.
 DELIVERY_RELATIONS = ("subscription__subscriber", "subscription__policy", "lane")
+
+
+class ReplySerializer(serializers.ModelSerializer[Reply]):
+    """The reply to one delivery of a message that was published with `ReplyTo`."""
+
+    delivery = serializers.IntegerField(source="delivery_id")
+    reply = serializers.SerializerMethodField(help_text="msg_…")
+
+    class Meta:
+        model = Reply
+        fields = ["delivery", "reply", "replied_at"]
+
+    def get_reply(self, reply: Reply) -> str | None:
+        return None if reply.reply_id is None else public_id(reply.reply_id)
+
+
+class CallbackSerializer(serializers.ModelSerializer[Callback]):
+    """The callback of one group of a QUEUE message: `answer` goes to `url`.
+
+    `hop` is the length of the chain of callbacks, this one included.
+    """
+
+    queue_group = serializers.IntegerField()
+    state = serializers.SerializerMethodField()
+    hop = serializers.IntegerField()
+    answer = serializers.SerializerMethodField(help_text="msg_…")
+
+    class Meta:
+        model = Callback
+        fields = ["queue_group", "state", "url", "hop", "expires_at", "answered_at", "answer"]
+
+    @extend_schema_field({"type": "string", "enum": list(get_args(State))})
+    def get_state(self, callback: Callback) -> str:
+        return callback_state(callback, now=timezone.now())
+
+    def get_answer(self, callback: Callback) -> str | None:
+        return None if callback.answer_id is None else public_id(callback.answer_id)
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):

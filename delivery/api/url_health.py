@@ -16,7 +16,7 @@ from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.incoming.problems import Problem
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url
-from delivery.support.url_keys import url_of
+from delivery.support.release_url import url_of
 from subscriptions.models import Scope
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 from subscriptions.values.shown_addresses import masked_address, secret_address_key

@@ -1,4 +1,4 @@
-"""The loop of the chores: runs the duties in turn until Inturn stops.
+"""The duties, and the loop that runs them in turn until Inturn stops.
 
 Several machines may run it: the machine with a duty's lock does the duty. While there is work the
 loop continues at once; otherwise it polls every two seconds, and the slow duties every three. The
@@ -8,22 +8,70 @@ because they wait for servers of others; a duty starts those while any alerts ar
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from threading import Thread
 
 from django.db import connection
 from django.utils import timezone
 
-from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
 from delivery.cluster.named_connections import connections_of
 from delivery.cluster.stop_event import stopping
 from delivery.database.connections import TCP_TIMEOUTS
+from delivery.incidents import watching
 from delivery.incidents.alerts import AlertThreads, are_due
+from delivery.mailbox import counts
+from delivery.maintenance import expiry, failures, ranges, retention, traffic
+from delivery.replays import deliver
+from delivery.support import bulk_jobs, releases
 
 QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
 # The server releases our locks soon after this process is killed or this machine vanishes.
 _SETTINGS = TCP_TIMEOUTS + "SET client_connection_check_interval = '500ms'"
+# Deliveries settled by a transaction for each cause; their rows stay locked until it ends.
+EXPIRY_BATCH = 5_000
+FAILURES_BATCH = 200
+
+
+def release_held(_: datetime) -> int:
+    return releases.release_due() + releases.end_catching_up()
+
+
+def settle_overdue(_: datetime) -> int:
+    return expiry.settle_overdue(limit=EXPIRY_BATCH)
+
+
+def report_failures(_: datetime) -> int:
+    return failures.publish_notices(limit=FAILURES_BATCH)
+
+
+def count_traffic(_: datetime) -> int:
+    is_counted = traffic.count_next_piece()
+    if is_counted:
+        counts.forget_rates()
+    return int(is_counted)
+
+
+def make_ranges(_: datetime) -> int:
+    return ranges.make_ahead()
+
+
+QUICK = (
+    Duty("releases", release_held, is_due=releases.is_due),
+    Duty("expiry", settle_overdue, is_due=expiry.is_due),
+    Duty("failures", report_failures, is_due=failures.is_due),
+    Duty("resubmissions", bulk_jobs.advance_job, is_due=bulk_jobs.is_due),
+    Duty("traffic", count_traffic),
+    Duty("incidents", watching.advance_incidents),
+)
+# These wait for the archive or remove many rows.
+SLOW = (
+    Duty("replays", deliver.advance_replay, is_due=deliver.is_due),
+    Duty("retention", retention.advance_pass, is_due=retention.is_due),
+    Duty("ranges", make_ranges, is_due=ranges.is_due),
+)
+DUTIES = (*QUICK, *SLOW)
 
 
 def run_chores() -> None:

@@ -1,5 +1,6 @@
 """The demo's receivers: a port with answers, and a port without a listener."""
 
+import json
 import logging
 import random
 import socket
@@ -8,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-
-from delivery.demo import builds
+from urllib.parse import urlsplit
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,9 @@ FALTERING = {
     "/crm/": (HTTPStatus.INTERNAL_SERVER_ERROR, 6),
     "/search/": (HTTPStatus.SERVICE_UNAVAILABLE, 3),
 }
+# A build worker takes a job, and posts the result to the callback URL so much later.
+BUILD_SECONDS = 2.0
+POST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class _Receiver(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._answer(_status(self.path))
         if callback_url := self.headers.get("CallbackURL"):
-            builds.begin_build(self.path, callback_url)
+            begin_build(self.path, callback_url)
 
     def _answer(self, status: HTTPStatus) -> None:
         text = (
@@ -102,3 +106,32 @@ def _status(path: str) -> HTTPStatus:
         if path.startswith(beginning) and random.randrange(once_in) == 0:
             return status
     return HTTPStatus.OK
+
+
+def begin_build(worker: str, callback_url: str) -> None:
+    """Build in the background. A worker killed meanwhile never answers, as in a real system."""
+    timer = threading.Timer(BUILD_SECONDS, _end_build, [worker, callback_url])
+    timer.daemon = True
+    timer.start()
+
+
+def _end_build(worker: str, callback_url: str) -> None:
+    result = "failed" if random.randrange(8) == 0 else "passed"
+    body = json.dumps({"worker": worker.rpartition("/")[2], "result": result})
+    try:
+        status = _post(callback_url, body)
+    except (OSError, HTTPException) as error:
+        log.info("a callback of the demo was not answered", extra={"error": str(error)})
+    else:
+        log.info("a build of the demo is done", extra={"result": result, "status": status})
+
+
+def _post(url: str, body: str) -> int:
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.netloc, timeout=POST_SECONDS)
+    try:
+        connection.request("POST", parts.path, body, {"Content-Type": "application/json"})
+        return connection.getresponse().status
+    finally:
+        connection.close()

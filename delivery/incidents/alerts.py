@@ -5,22 +5,35 @@ A hanging server delays neither the duties nor the other channel, and has `EMAIL
 """
 
 import logging
+import smtplib
 from collections.abc import Sequence
 from datetime import datetime
 from threading import Thread
 
+import orjson
+from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
 from django.db import connection
 from django.utils import timezone
 
+from delivery.calls.http import post_json
 from delivery.cluster.named_connections import connections_of
 from delivery.cluster.stop_event import stopping
 from delivery.database.connections import TCP_TIMEOUTS
-from delivery.incidents.chat import ChatError, send_chat
 from delivery.incidents.claims import claim_alerts, due_channels, note_failed, note_sent
-from delivery.incidents.mail import MailError, send_mails
 from delivery.models import AlertChannel, IncidentAlert
+from subscriptions.values.counts import counted
 
 log = logging.getLogger(__name__)
+
+# More alerts of a recipient are sent as a single mail.
+MOST_MAILS = 5
+# For each answer of a chat.
+CALL_SECONDS = 10.0
+
+
+class NotSentError(Exception):
+    """The server did not take the mail or the text; the message says why."""
 
 
 def are_due(now: datetime) -> bool:
@@ -74,9 +87,9 @@ def send_next(channel: AlertChannel) -> bool:
     if claimed is None:
         return False
     try:
-        send = send_mails if channel == AlertChannel.MAIL else send_chat
-        send(claimed.alerts[0].url or claimed.recipient, claimed.alerts, note=_note)
-    except (MailError, ChatError) as error:
+        send = _send_mails if channel == AlertChannel.MAIL else _send_chat
+        send(claimed.alerts[0].url or claimed.recipient, claimed.alerts)
+    except NotSentError as error:
         log.warning("alerts not sent", extra={"channel": channel.value, "error": str(error)})
         note_failed(claimed, error=str(error), now=timezone.now())
     return True
@@ -84,3 +97,48 @@ def send_next(channel: AlertChannel) -> bool:
 
 def _note(alerts: Sequence[IncidentAlert]) -> None:
     note_sent([alert.pk for alert in alerts], now=timezone.now())
+
+
+def _send_mails(recipient: str, alerts: Sequence[IncidentAlert]) -> None:
+    """Send each alert as a mail, or many as one, and record each accepted alert.
+
+    A mail has the first alert's id as Message-ID: a repeated mail has the same.
+    """
+    groups = [[alert] for alert in alerts] if len(alerts) <= MOST_MAILS else [list(alerts)]
+    try:
+        with get_connection() as connection:
+            for group in groups:
+                connection.send_messages([_mail(recipient, group)])
+                _note(group)
+    except (OSError, smtplib.SMTPException) as error:
+        raise NotSentError(f"{type(error).__name__}: {error}") from error
+
+
+def _mail(recipient: str, alerts: Sequence[IncidentAlert]) -> EmailMessage:
+    first = alerts[0]
+    subject, text = first.subject, first.text
+    if len(alerts) > 1:
+        subject = f"[Inturn] {counted(len(alerts), 'incident')} opened or closed"
+        text = "\n\n\n".join(f"{alert.subject}\n{alert.text}" for alert in alerts)
+    host = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2]
+    return EmailMessage(
+        subject=subject,
+        body=text,
+        to=[recipient],
+        headers={
+            "Message-ID": f"<incident-{first.incident_id}-alert-{first.pk}@{host}>",
+            # So absence notes are not sent back.
+            "Auto-Submitted": "auto-generated",
+        },
+    )
+
+
+def _send_chat(url: str, alerts: Sequence[IncidentAlert]) -> None:
+    """Post the texts of the alerts as one `{"text": …}`, and record it.
+
+    Slack, Mattermost, Teams and others take this shape.
+    """
+    text = "\n\n".join(f"{alert.subject}\n{alert.text}" for alert in alerts)
+    if fault := post_json(url, orjson.dumps({"text": text}), seconds=CALL_SECONDS):
+        raise NotSentError(fault)
+    _note(alerts)

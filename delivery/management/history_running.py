@@ -6,13 +6,14 @@ A run with another end than DONE ends the command, with a separate exit code.
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from django.core.management.base import CommandError
+from tqdm import tqdm
 
 from delivery.history.archive.small_files import has_unanswered_calls
 from delivery.history.spark.session import SparkSessions
-from delivery.management.history_bar import StepBar
 from delivery.management.terminal_user import terminal_user
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, run_execution
@@ -153,3 +154,37 @@ def _value(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+class StepBar:
+    """A `Progress` of `delivery.history.job` on standard error: a bar with rows per second.
+
+    In a file it is a line for each activity.
+    """
+
+    def __init__(self, step: str) -> None:
+        self._step = step
+        self._bar = tqdm(unit=" rows", unit_scale=True, desc=step, file=sys.stderr, disable=None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+
+    def doing(self, text: str) -> None:
+        if self._bar.disable:
+            sys.stderr.write(f"{self._step}: {text}\n")
+            sys.stderr.flush()
+        else:
+            self._bar.set_description_str(f"{self._step}: {text}")
+
+    def advance(self, done: int, count: int | None) -> None:
+        self._bar.total = count
+        self._bar.n = done
+        self._bar.refresh()

@@ -16,7 +16,7 @@ from delivery.database import queries
 from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, Replay, ReplayItem, ReplayState
 from delivery.models.message import public_id
-from delivery.replays.restore import NotRestoredError, restore_messages
+from delivery.replays import archive_lookup
 from delivery.support import pacing
 from subscriptions.values.counts import counted
 
@@ -31,6 +31,24 @@ PAUSE = timedelta(seconds=30)
 ITEMS_KEPT = timedelta(days=7)
 FORGET = 5_000
 _NAMED = 10
+# Only originals are restored (see `delivery.history.steps.replay`), so without `edited_from`.
+_RESTORED_COLUMNS = (
+    *(
+        "id",
+        "event_type",
+        "publisher",
+        "headers",
+        "content_type",
+        "body",
+        "destination",
+        "published_at",
+    ),
+    *("owed", "transaction_id", "seen_before"),
+)
+
+
+class NotRestoredError(Exception):
+    """The archive could not be read; the message gives the reason and where to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +161,30 @@ def _record(replay: Replay, text: str) -> None:
     journal.record_entry(
         JournalKind.REPLAYED, text, actor=replay.asked_by, subscription_id=replay.subscription_id
     )
+
+
+def restore_messages(ids: Sequence[int]) -> int:
+    """Restore those of these messages which are in the archive; return their number.
+
+    Their archived deliveries and attempts are not restored: the new delivery is the only delivery
+    in PostgreSQL. The message is not archived again, because it was published before the watermark;
+    retention removes it like any other, once the delivery is old enough.
+
+    A message whose event type no longer exists is skipped. Raises NotRestoredError. Call it in a
+    transaction.
+    """
+    # Imported here because it imports the Parquet reader.
+    from delivery.history.archive.small_files import ArchiveError
+
+    try:
+        return sum(_put_back(rows) for rows in archive_lookup.open_lookup().messages(ids))
+    except ArchiveError as error:
+        raise NotRestoredError(str(error)) from error
+
+
+def _put_back(rows: Sequence[dict[str, Any]]) -> int:
+    columns = {name: [row[name] for row in rows] for name in _RESTORED_COLUMNS}
+    row = queries.first_row("restore_messages", columns)
+    assert row is not None
+    count: int = row[0]
+    return count

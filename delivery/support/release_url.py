@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.database import queries
 from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, UrlHealth, UrlState
-from subscriptions.values.shown_addresses import masked_address
+from subscriptions.values.shown_addresses import masked_address, secret_address_key
 
 
 class NotStoppedError(Exception):
@@ -53,3 +53,14 @@ def _notify_senders(lane_ids: list[int]) -> None:
 
 def _lanes(url: str) -> list[int]:
     return [lane_id for (lane_id,) in queries.rows("lanes_of_url", {"url": url})]
+
+
+def url_of(text: str) -> str:
+    """Return the URL with this key, or a text that is a URL itself; empty: none has this key.
+
+    People to whom URLs are shown masked name them by their keys.
+    """
+    if "://" in text:
+        return text
+    urls = UrlHealth.objects.values_list("url", flat=True).iterator()
+    return next((url for url in urls if secret_address_key(url) == text), "")

@@ -19,6 +19,7 @@ from django.db import transaction
 
 from delivery.database.queries import first_row
 from delivery.lifecycle import journal, notifier, transitions
+from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.maintenance import failures
 from delivery.models import Delivery, JournalKind, Message, Status
 from delivery.models.message import public_id
@@ -32,6 +33,31 @@ from subscriptions.values.counts import counted
 
 _SUCCESSES = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
 REMOVED = "It no longer exists: retention has just removed it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Possible:
+    """The actions that a delivery's status allows."""
+
+    resubmit: bool
+    edit: bool
+    mark_delivered: bool
+    cancel: bool
+
+    @property
+    def anything(self) -> bool:
+        return self.resubmit or self.edit or self.mark_delivered or self.cancel
+
+
+def possible(row: Delivery) -> Possible:
+    # A SYNC delivery was answered while its publisher waited: it has no lane to return to.
+    has_place = row.lane_id is not None or row.subscription.has_place_without_lane
+    return Possible(
+        resubmit=row.status in RESUBMITTABLE and has_place,
+        edit=row.status not in OPEN and has_place,
+        mark_delivered=row.status == Status.IN_DOUBT,
+        cancel=row.status in (*OPEN, Status.IN_DOUBT),
+    )
 
 
 class NotResubmittedError(Exception):

@@ -4,7 +4,8 @@ It needs PostgreSQL 15 or later. Each cast is inside a CASE whose condition admi
 the cast accepts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -15,7 +16,6 @@ from subscriptions.filters.moments import (
     MOMENT_TEXT,
     moment_text,
 )
-from subscriptions.filters.sql import Parameter, Sql, compose_sql, joined_sql, typed_parameter
 from subscriptions.filters.tree import (
     NUMBER_LENGTH,
     NUMBER_TEXT,
@@ -39,6 +39,28 @@ from subscriptions.filters.tree import (
     kind_of,
     literals_by_kind,
 )
+
+Parameter: TypeAlias = str | int | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    text: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+def typed_parameter(parameter: Parameter, sql_type: str) -> Sql:
+    return Sql(f"%s::{sql_type}", (parameter,))
+
+
+def compose_sql(template: str, *parts: Sql) -> Sql:
+    text = template.format(*[part.text for part in parts])
+    return Sql(text, tuple(parameter for part in parts for parameter in part.parameters))
+
+
+def joined_sql(separator: str, parts: Sequence[Sql]) -> Sql:
+    return compose_sql("(" + separator.join(["{}"] * len(parts)) + ")", *parts)
+
 
 # Parallel unsafe, because a worker may not start the subtransaction of an exception block.
 INTURN_JSON_FUNCTION = f"""

@@ -1,17 +1,20 @@
 """The base class of all API views."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+import orjson
 from django.http.request import QueryDict
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from delivery.api.base.pages import NoQuery, known_parameters, read_query
-from delivery.api.base.rendering import JSONAlways, JSONAnswer
 from delivery.api.base.schema import ApiSchema
 from delivery.api.base.strict import Strict
-from delivery.incoming.bodies import JSONBody
+from delivery.incoming.bodies import ANY, JSONBody
 from delivery.incoming.problems import problem_response
 from subscriptions.models import Scope
 
@@ -19,6 +22,42 @@ MANAGE: frozenset[str] = frozenset({Scope.MANAGE})
 READ: frozenset[str] = frozenset({Scope.READ})
 PUBLISH: frozenset[str] = frozenset({Scope.PUBLISH})
 FETCH: frozenset[str] = frozenset({Scope.FETCH})
+
+
+class JSONAnswer(BaseRenderer):
+    """Times are written as RFC 3339 in UTC; an `orjson.Fragment` is copied byte by byte."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        if data is None:
+            return b""
+        try:
+            return orjson.dumps(data, option=orjson.OPT_UTC_Z)
+        except TypeError:
+            # Integers over 64 bits, which samples may contain.
+            return json.dumps(data, ensure_ascii=False).encode()
+
+
+class JSONAlways(BaseContentNegotiation):
+    """Every answer has one format: a publisher must not lose a message by an odd Accept header."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, str(renderer.media_type)
+
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
+        wanted = request.content_type.partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type in (wanted, ANY)), None)
 
 
 class ApiView(APIView):

@@ -50,7 +50,7 @@ from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
 from delivery.states import OPEN, Status
 from delivery.support.payload import Payload, log_view, may_see_payload, payload_of
-from delivery.support.possible_actions import possible
+from delivery.support.resubmit import possible
 from delivery.support.selection import OFFERED
 
 # Only the newest are shown: a delivery may have been tried for weeks.

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from delivery.console.shared.header_patterns import HeaderPatterns
+from delivery.console.shared.form_fields import HeaderPatterns
 from subscriptions.filters import jsonb
 from subscriptions.models import EventType
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema

@@ -25,7 +25,7 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.times import ago, due
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url as url_release
-from delivery.support.url_keys import url_of
+from delivery.support.release_url import url_of
 from subscriptions.values.counts import counted
 from subscriptions.values.shown_addresses import secret_address_key
 

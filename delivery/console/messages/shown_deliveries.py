@@ -16,7 +16,7 @@ from delivery.models import Attempt, Delivery
 from delivery.models.delivery import Redelivery
 from delivery.states import FAILURES, OPEN, OutcomeClass
 from delivery.support.payload import Payload, payload_of
-from delivery.support.possible_actions import Possible, possible
+from delivery.support.resubmit import Possible, possible
 from subscriptions.models import Mode, SubscriptionStatus
 
 # How much of a body is shown beside each response, and how many bodies of a page are compared.

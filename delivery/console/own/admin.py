@@ -19,9 +19,9 @@ from delivery.console.messages.search import (
     HeaderFilter,
     SearchedStatusFilter,
 )
-from delivery.console.own.filters import OwnEventTypeFilter
 from delivery.console.own.page import read_own_page
 from delivery.console.shared.base import id_of
+from delivery.console.shared.input_filters import ExactText
 from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
@@ -38,6 +38,7 @@ from delivery.models import OwnDelivery, OwnMessage
 from delivery.models.message import parse_public_id, public_id
 from delivery.models.reach import deliveries_within, messages_within
 from delivery.support.payload import log_view, may_see_payload
+from subscriptions.models import EventType
 from subscriptions.reach import reach_of_user
 
 # The search ends after this time: with few messages among many of others it would take longer.
@@ -46,6 +47,19 @@ _TOO_WIDE = (
     "The deliveries were not found within 10 seconds. Choose a time with Published since, or open "
     "a message: its page shows its deliveries."
 )
+
+
+class OwnEventTypeFilter(ExactText):
+    """Filter by the name of an event type, without suggesting any."""
+
+    title = "Event type"
+    parameter_name = "event_type"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = EventType.objects.filter(name=self.typed()).values_list("pk", flat=True)
+        return queryset.filter(event_type__in=list(found))
 
 
 @admin.register(OwnMessage)

@@ -20,6 +20,8 @@ from subscriptions.matching.typed_names import (
 )
 from subscriptions.models import EventType, Subscriber, Subscription
 from subscriptions.reach import Reach, reach_of_names
+from subscriptions.values.forwarding import checked_patterns
+from subscriptions.values.header_values import HeaderError
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 
@@ -124,3 +126,24 @@ def rate_field() -> forms.FloatField:
         max_value=FASTEST_RATE,
         widget=UnfoldAdminTextInputWidget({"inputmode": "decimal"}),
     )
+
+
+class HeaderPatterns(forms.CharField):
+    """Header names, or their beginnings followed by `*`, one per line.
+
+    Commas separate them as well.
+    """
+
+    widget = UnfoldAdminTextareaWidget({"rows": 2, "class": "inturn-code", "spellcheck": "false"})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return checked_patterns(super().clean(value).replace(",", " ").split())
+        except HeaderError as error:
+            raise ValidationError(str(error)) from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from delivery.console.shared.header_patterns import HeaderPatterns
+from delivery.console.shared.form_fields import HeaderPatterns
 from delivery.console.subscriptions.choice_of_messages import CHOOSING, ChoiceOfMessages
 from delivery.console.subscriptions.sent_headers import MONOSPACE, SentHeaders
 from subscriptions.checks import dedup, joins, mode, script

@@ -1,4 +1,4 @@
-"""The page that sends a test message and shows the endpoint's answer."""
+"""The page that sends a test message and shows the endpoint's answer, with its form."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,17 +11,45 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from delivery.calls.slots import NoSlotError
-from delivery.calls.trial import LONGEST_WAIT_SECONDS, Tested, send_test
+from delivery.calls.trial import LONGEST_WAIT_SECONDS, Tested, Trial, send_test
 from delivery.console.shared.base import actor_of
-from delivery.console.subscriptions.trial_form import TestMessageForm
+from delivery.console.shared.message_form import TypedMessageForm
 from delivery.support.payload import Payload, may_see_payload, payload_of
 from subscriptions.models import Mode, Subscription
+from subscriptions.values.forwarding import ANY
 
 PULLED = "A mailbox gets no test messages; its page shows how to fetch."
 DELETED = "Nothing was sent: the subscription has just been deleted."
 BUSY = "Nothing was sent: other test messages are being sent. Try again in a few seconds."
 # Credentials and values that the subscription adds are masked, also here.
 _SHOWN_HEADERS = ("webhook-", "inturn-", "content-type")
+
+
+class TestMessageForm(TypedMessageForm):
+    """The form, filled with the event type's sample.
+
+    Anything may be sent, including bodies that publishing would refuse: endpoints should cope.
+    """
+
+    # Keeps pytest from collecting this class.
+    __test__ = False
+
+    def __init__(self, data: Any, *, subscription: Subscription) -> None:
+        patterns = subscription.forward_headers
+        named = [f"{name}: test" for name in patterns if not name.endswith(ANY)]
+        super().__init__(data, event_type=subscription.event_type, headers="\n".join(named))
+        if patterns:
+            text = f"One per line: Name: value. The subscription forwards {', '.join(patterns)}."
+            self.fields["headers"].help_text = text
+        else:
+            del self.fields["headers"]
+
+    @property
+    def trial(self) -> Trial:
+        typed = self.cleaned_data
+        return Trial(
+            content_type=typed["content_type"], body=typed["body"], headers=typed.get("headers", {})
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

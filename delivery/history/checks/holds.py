@@ -9,7 +9,7 @@ way.
 from typing import TYPE_CHECKING
 
 from delivery.history.postgres.unarchived_rows import EVER, NEVER
-from delivery.history.transforms.masked_urls import masked_url
+from delivery.history.spark.frames import masked_url
 from delivery.history.transforms.pieces import merged_intervals
 
 if TYPE_CHECKING:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from delivery.history.schemas import Column, arrow_rows, spark_schema
+from subscriptions.values.shown_addresses import LONG_PART, MASK, QUERY
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 # A worker joins, groups and sorts so many in memory: a heap of 1 GB has 400 MB for two workers, and
@@ -58,3 +60,11 @@ def kept_frame(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[D
         yield frame
     finally:
         frame.unpersist()
+
+
+def masked_url(url: "SparkColumn") -> "SparkColumn":
+    """Return a URL without its secrets, as `subscriptions.values.shown_addresses` masks it."""
+    from pyspark.sql import functions as sql
+
+    path = sql.regexp_replace(url, LONG_PART.pattern, f"/{MASK}")
+    return sql.regexp_replace(path, QUERY.pattern, f"?{MASK}")

@@ -24,7 +24,7 @@ from delivery.history.archive import ledger
 from delivery.history.archive.losses import read_what_is_there
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
-from delivery.history.spark.frames import partitioned_for
+from delivery.history.spark.frames import masked_url, partitioned_for
 from delivery.history.steps.report_file import row_writer
 from delivery.history.steps.report_request import (
     ReportError,
@@ -32,7 +32,6 @@ from delivery.history.steps.report_request import (
     ReportRequest,
     read_report_request,
 )
-from delivery.history.transforms.masked_urls import masked_url
 from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 

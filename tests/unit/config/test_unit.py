@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 from config.management.commands.unit import PARTS, unit
-from config.up.notify import notify_service_manager
 from config.up.preflight import exposure
+from config.up.supervisor import notify_service_manager
 from delivery.doctor.python_version import python_weakness
 
 Read = Callable[..., env.Environment]

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery.chores.duties import DUTIES
+from delivery.chores.loop import DUTIES
 from delivery.database.statements import statement
 from delivery.maintenance import traffic
 from delivery.maintenance.durations import BOUNDS_MS

@@ -261,7 +261,7 @@ def test_nothing_of_opentelemetry_is_imported_unless_it_is_wanted() -> None:
 def test_traces_without_their_packages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     url = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
     assert env.read_environment(url).traces_url == url["OTEL_EXPORTER_OTLP_ENDPOINT"]
-    monkeypatch.setattr("config.traces_url.PACKAGES", ("opentelemetry.nothing.of.this",))
+    monkeypatch.setattr("config.env.TRACING_PACKAGES", ("opentelemetry.nothing.of.this",))
     with pytest.raises(ImproperlyConfigured, match="the extra `otel`"):
         env.read_environment(url)
     with pytest.raises(ImproperlyConfigured, match="like http"):

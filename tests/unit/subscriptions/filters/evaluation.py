@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from subscriptions.filters import document, to_python, to_sql
-from subscriptions.filters.sql import Parameter
+from subscriptions.filters.to_sql import Parameter
 from subscriptions.filters.tree import Condition, Not
 from tests.unit.subscriptions.filters.random_messages import Message
 

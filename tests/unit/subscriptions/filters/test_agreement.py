@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from subscriptions.filters import document, parse_filter, text_at
 from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed_text
 from subscriptions.filters.moments import moment_of
-from subscriptions.filters.sql import Parameter
+from subscriptions.filters.to_sql import Parameter
 from subscriptions.filters.tree import Comparison, Condition, Operator, Path, Root
 from tests.unit.subscriptions.filters.evaluation import answers, ask, truth
 from tests.unit.subscriptions.filters.random_filters import cases, walks
