@@ -47,7 +47,7 @@ def record_change(
 ) -> None:
     """Add a change to the configuration log; call it in the transaction of the change itself.
 
-    If both snapshots are given, only the fields that differ are stored.
+    If both snapshots are given, only differing fields are stored.
     """
     change_of(actor=actor, action=action, instance=instance, before=before, after=after).save()
 
@@ -60,9 +60,9 @@ def change_of(
     before: dict[str, Any] | None,
     after: dict[str, Any] | None,
 ) -> ConfigurationChange:
-    """Return the entry that `record_change` adds, unsaved, for code that adds many at once.
+    """Return `record_change`'s entry, unsaved, for code with many at once.
 
-    Senders are notified only of entries that are saved one by one.
+    Senders are notified only of singly saved entries.
     """
     if before is not None and after is not None:
         differing = {name for name in after if before.get(name) != after[name]}

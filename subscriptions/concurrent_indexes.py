@@ -1,10 +1,10 @@
-"""Migrations that build and remove indexes while old and new code write to the table.
+"""Migrations which build and remove indexes while old and new code write to the table.
 
-Such a statement runs outside of a transaction, in a migration of its own with `atomic = False`. It
-waits for all older transactions, and disturbs nobody meanwhile, so it is exempt from the
-`lock_timeout` that `prepare` sets. A build that is interrupted leaves an invalid index behind,
-which the next attempt replaces. PostgreSQL does not build an index of a partitioned table in this
-way: it is built on each partition, and attached.
+Such a statement runs outside of a transaction, in a separate migration with `atomic = False`. It
+waits for all older transactions, and disturbs nobody meanwhile, so it is exempt from `prepare`'s
+`lock_timeout`. An interrupted build leaves an invalid index behind, which the next attempt
+replaces. PostgreSQL does not build an index of a partitioned table in this way: it is built on each
+partition, and attached.
 """
 
 from collections.abc import Iterator
@@ -50,9 +50,9 @@ class _Printable:
 
 
 class ResumableAddIndexConcurrently(_Printable, AddIndexConcurrently):
-    """Builds the index; one of that name that was left unfinished is dropped first.
+    """Builds the index; an unfinished index of the same name is dropped first.
 
-    A finished one is kept: the server may have finished it after the migration was killed.
+    A finished index is kept: the server may have finished it after the migration was killed.
     """
 
     def database_forwards(
@@ -79,11 +79,11 @@ class ResumableRemoveIndexConcurrently(_Printable, RemoveIndexConcurrently):
 
 
 class AddPartitionedIndexConcurrently(Operation):
-    """Builds an index on each partition of a table that Django does not create.
+    """Builds an index on each partition of a table not created by Django.
 
     `definition` is the part of CREATE INDEX after the name of the table. It may be repeated after
-    it was interrupted. A partition that is created meanwhile gets the index at once, and one that
-    is dropped meanwhile is left out.
+    it was interrupted. A partition created meanwhile gets the index at once, and a partition
+    dropped meanwhile is left out.
     """
 
     reversible = True
@@ -103,12 +103,12 @@ class AddPartitionedIndexConcurrently(Operation):
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any
     ) -> None:
         name, table = (schema_editor.quote_name(each) for each in (self.name, self.table))
-        # It has no rows of its own.
+        # It has no rows.
         schema_editor.execute(
             f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {self.definition}"
         )
         # The default partition is the last, because the table's index becomes valid when the last
-        # one is attached, and nobody drops that partition.
+        # partition is attached, and nobody drops the default partition.
         for partition in self._partitions_without(schema_editor):
             with _unless_dropped(schema_editor, partition):
                 self._build_on(schema_editor, partition)
@@ -150,7 +150,7 @@ def _is_valid(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool | None
 
 @contextmanager
 def _unless_dropped(schema_editor: BaseDatabaseSchemaEditor, partition: str) -> Iterator[None]:
-    """Ignore that a table or its index is missing if the partition no longer exists."""
+    """Ignore a missing table or index if the partition no longer exists."""
     try:
         yield
     except ProgrammingError as error:

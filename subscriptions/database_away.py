@@ -1,8 +1,8 @@
-"""Recognition of errors that mean the database is away for now: unreachable or read-only.
+"""Recognition of errors which mean the database is away for now: unreachable or read-only.
 
-It is read-only while a standby answers in its place (after a fail-over, until it is promoted), or
-while an administrator has made it so. A session may stay read-only after new ones can write again:
-code that meets this error opens a new connection.
+It is read-only while a standby answers instead (after a fail-over, until it is promoted), or while
+an administrator has made it so. A session may stay read-only after new sessions can write again:
+code with this error opens a new connection.
 """
 
 import time
@@ -27,10 +27,10 @@ def is_away(error: BaseException | None) -> bool:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Return whether a statement waited too long for a row that another session has locked."""
+    """Return whether a statement waited too long for a row locked by another session."""
     return error is not None and isinstance(error.__cause__, LockNotAvailable)
 
 
 def reconnect_next_time() -> None:
-    """Make Django close its connection at the end of this request, or before the next."""
+    """Make Django close the connection at the end of this request, or before the next."""
     connection.close_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Rows that keep another from being deleted, not loaded, because there may be millions."""
+"""Rows which keep another from being deleted, not loaded, because there may be millions."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ from subscriptions.models import CommonScript
 def first_dependents(
     row: models.Model, *, apart_from: Collection[type[models.Model]] = ()
 ) -> str | None:
-    """Return the words for rows that protect this one, such as their model's plural, or None."""
+    """Return the words for rows which protect this row, such as their model's plural, or None."""
     if isinstance(row, CommonScript):
         # Scripts refer to it by name.
         found = includers(row.name)

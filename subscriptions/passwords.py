@@ -6,7 +6,7 @@ LEAST = 5
 
 
 class FewDistinctCharactersValidator:
-    """Refuse a password that is long only by repetition, such as aaaaaaaaaaaa or 121212121212."""
+    """Refuse a password long only by repetition, such as aaaaaaaaaaaa or 121212121212."""
 
     def validate(self, password: str, user: object = None) -> None:
         if len(set(password)) < LEAST:

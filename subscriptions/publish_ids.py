@@ -58,7 +58,7 @@ def rotate_publish_id(
 
 
 def end_publish_id(publish_id: PublishId, *, now: datetime) -> bool:
-    """End a publish id now: its addresses answer 400 from here on.
+    """End a publish id now: the addresses answer 400 from here on.
 
     False if it had ended already.
     """

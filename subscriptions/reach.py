@@ -16,8 +16,8 @@ from subscriptions.models import ApiKey, Publisher, Scope
 class Reach:
     """The messages and deliveries of some publishers, and the deliveries to some subscribers.
 
-    A subscriber does not reach messages: it may have received less than was published, by its
-    forwarded headers and its scripts.
+    A subscriber does not reach messages: it may have received less than was published, by forwarded
+    headers and scripts.
     """
 
     publishers: frozenset[int] = frozenset()
@@ -27,7 +27,7 @@ class Reach:
 def reach_of_key(key: ApiKey) -> Reach | None:
     """Return the reach of a key; None means everything.
 
-    A publish key reaches the messages of its publisher. A fetch key reads its mailbox only.
+    A publish key reaches the messages of the publisher. A fetch key reads the mailbox only.
     """
     if key.scope in (Scope.READ, Scope.MANAGE) and not is_limited(key):
         return None
@@ -40,7 +40,7 @@ def reach_of_key(key: ApiKey) -> Reach | None:
 
 
 def is_limited(key: ApiKey) -> bool:
-    """Return whether the key reads, but only for one publisher or subscriber."""
+    """Return whether the key reads, but only for a publisher or subscriber."""
     return key.scope == Scope.READ and bool(key.publisher_id or key.subscriber_id)
 
 

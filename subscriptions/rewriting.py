@@ -1,11 +1,11 @@
 """Rewriting endpoints in bulk: a prefix of URLs is replaced, as when a receiver changes servers.
 
-There are two steps, so that nobody applies changes unseen: `plan_rewrite` lists the new URLs, and
+There are two steps, so nobody applies changes unseen: `plan_rewrite` lists the new URLs, and
 `rewrite_subscriptions` applies the plan, but only if it is still the same. Each new URL is checked
 as if it were typed. Subscriptions with a refused URL stay as they are; the others are changed in
-one transaction, each with its entry in the configuration log.
+one transaction, each with an entry in the configuration log.
 
-Servers are resolved before any row is locked, because that may take seconds.
+Servers are resolved before any row is locked, because it may take seconds.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from subscriptions.values.shown_addresses import recorded_address
 
 # As many as a person can review.
 MOST = 1000
-# Each is resolved, which takes seconds if its name servers do not answer.
+# Each is resolved, which takes seconds if the name servers do not answer.
 MOST_SERVERS = 32
 KEEPS_CREDENTIALS = (
     "it has stored credentials, which the new server would get; confirm that under "
@@ -55,9 +55,9 @@ class ChangedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A URL of a subscription, with its method if it has one.
+    """A URL of a subscription, with the method, if any.
 
-    `refusal` is the reason to keep the old one.
+    `refusal` is the reason to keep the old URL.
     """
 
     field: str
@@ -68,7 +68,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """The changes of one subscription: all are made, or none if any is refused."""
+    """The changes of a subscription: all are made, or none if any is refused."""
 
     subscription: Subscription
     changes: list[Change]
@@ -106,7 +106,7 @@ class RewritePlan:
 class Replacement:
     """The old and the new beginning of URLs; raises RewriteError if they do not fit together.
 
-    `with_credentials`: an administrator confirmed that the new servers get stored credentials.
+    `with_credentials`: an administrator confirmed stored credentials for the new servers.
     """
 
     old: str
@@ -127,7 +127,7 @@ class Replacement:
             )
 
     def of(self, text: str) -> str | None:
-        """Return the new text of an endpoint, or None if its URL has another beginning.
+        """Return the new text of an endpoint, or None if the URL has another beginning.
 
         A beginning ends with a whole part: https://a.example does not match https://a.example.org.
         """
@@ -179,7 +179,7 @@ def rewrite_subscriptions(
 
 def _affected(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
     begins = Q(endpoint__contains=replacement.old) | Q(probe_url__startswith=replacement.old)
-    # Ordered by id, because rows are locked in that order everywhere.
+    # Ordered by id, because rows are locked in this order everywhere.
     rows = selected.filter(begins).select_related("subscriber").order_by("pk")
     affected = [row for row in rows if _changes(row, replacement)]
     if len(affected) > MOST:
@@ -271,7 +271,7 @@ def _refused(
 def refused_servers(
     servers: Collection[Server], allowed_networks: Collection[Network]
 ) -> dict[Server, str]:
-    """Resolve servers, several at a time; return the refused ones with reasons."""
+    """Resolve servers, several at a time; return the refused rows with reasons."""
     with ThreadPoolExecutor(max_workers=8) as threads:
         reasons = threads.map(lambda server: _why_refused(server, allowed_networks), servers)
         return {server: reason for server, reason in zip(servers, reasons, strict=True) if reason}

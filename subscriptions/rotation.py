@@ -1,4 +1,4 @@
-"""Rotation of a signing secret: a new one is added, and the old ones sign as well for a while."""
+"""Rotation of a signing secret: a new secret is added; the old sign as well for a while."""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +12,7 @@ MAX_VALID = 5
 
 
 class TooManySecretsError(Exception):
-    """MAX_VALID secrets are valid already; one of them has to end first."""
+    """MAX_VALID secrets are valid already; an older secret has to end first."""
 
 
 def rotate_secret(
@@ -37,7 +37,7 @@ class OnlySecretError(Exception):
 
 
 def end_old_secret(secret: SigningSecret, *, now: datetime) -> bool:
-    """End an old secret before its overlap is over; call it with the subscription's row locked.
+    """End an old secret before the overlap is over; call it with the subscription's row locked.
 
     Returns False if it had ended already. Raises OnlySecretError for the newest secret, without
     which requests would be unsigned.

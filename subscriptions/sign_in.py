@@ -1,21 +1,21 @@
 """Signing in to the console: every attempt is recorded, and too many failures delay the next one.
 
 An attempt is recorded as FAILED before the password is checked, and becomes SIGNED_IN if it was
-right. So guesses in several web processes at the same moment count each other, and a process that
-dies in between leaves one failure too many rather than one too few. Counting and recording hold
-locks of the account and of the origin; the password check takes a while and holds no lock.
+right. So guesses in several web processes at the same moment count each other, and a process killed
+in between leaves a failure too many rather than too few. Counting and recording hold locks of the
+account and of the origin; the password check takes a while and holds no lock.
 
 Only the failures of the last 15 minutes count, and there is no other state: a throttled visitor may
-try again when the oldest of them is that old. The limit for one account from one origin is small.
-The limits for one origin with any accounts, and for one account from any origin, are larger: they
-are for distributed guesses, and must not let a stranger lock out everybody, or one person, with a
-few attempts. Each door counts its own failures: wrong passwords of a queue's client do not lock the
-console, though both may come from one address, such as that of a proxy or of a whole office. A
-browser that signed in to the account before has a limit of its own, and waits for nobody else's
+try again when the oldest of them is old enough. The limit for an account from an origin is small.
+The limits for an origin with any accounts, and for an account from any origin, are larger: they are
+for distributed guesses, and must not let anybody lock out everybody, or a person, with a few
+attempts. Each door counts separate failures: wrong passwords of a queue's client do not lock the
+console, though both may come from the same address, such as a proxy's or a whole office's. A
+browser with an earlier sign-in to the account has a separate limit, and waits for nobody else's
 failures.
 
 A success clears the failures of the same account from the same origin, and no others. An attempt
-with an unknown name is treated like any other, so that it does not reveal which names exist.
+with an unknown name is treated like any other, so it does not reveal existing names.
 """
 
 import zlib
@@ -36,7 +36,7 @@ MOST_OF_ACCOUNT_FROM_ORIGIN = 5
 MOST_FROM_ORIGIN = 30
 MOST_OF_ACCOUNT = 100
 # From an origin where the account signed in so recently, it is the owner who tries: only the limit
-# of the account from that origin applies. Without this exemption strangers anywhere, or behind the
+# of the account from this origin applies. Without this exemption strangers anywhere, or behind the
 # same address, could lock the owner out.
 KNOWN = timedelta(days=30)
 # The length of the column.
@@ -57,8 +57,8 @@ class ThrottledError(Exception):
 class Visitor:
     """Somebody who signs in or out: the name as typed, and the client's address.
 
-    `shown` is recorded as the name if there is no user of that name, but it is known to be one.
-    `browser` is the number of a browser that signed in to this account before.
+    `shown` is recorded as the name if the name is known, but not a user's. `browser` is the number
+    of a browser with an earlier sign-in to this account.
     """
 
     door: Door
@@ -95,8 +95,7 @@ def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
         until = throttled_until(visitor, now=now)
         if until is None:
             return _write(visitor, SignInKind.FAILED, now=now)
-        # One row is enough to show that the attempts go on; a flood of rows would only be in the
-        # way.
+        # A single row is enough to show further attempts; a flood of rows would only be in the way.
         of_origin = SignIn.objects.filter(door=visitor.door, origin=visitor.origin)
         latest = of_origin.order_by("-id").first()
         if latest is None or latest.kind != SignInKind.REFUSED:
@@ -105,7 +104,7 @@ def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
 
 
 def complete_sign_in(attempt: SignIn, visitor: Visitor) -> None:
-    """Record that the password was right: earlier failures from the same origin no longer count."""
+    """Record the right password: earlier failures from the same origin no longer count."""
     with transaction.atomic():
         _lock(*visitor.locks)
         SignIn.objects.filter(pk=attempt.pk).update(kind=SignInKind.SIGNED_IN, counts=False)
@@ -123,7 +122,7 @@ def sign_out(visitor: Visitor, *, now: datetime) -> None:
 
 
 def forgive_failures(failure: SignIn) -> int:
-    """Reset the failures of an account and of its origin at one door; return how many counted."""
+    """Reset the failures of an account and of an origin at a door; return how many counted."""
     is_related = Q(account=failure.account) | Q(origin=failure.origin)
     counted = SignIn.objects.filter(is_related, door=failure.door, counts=True)
     return counted.update(counts=False)
@@ -170,7 +169,7 @@ def _write(visitor: Visitor, kind: SignInKind, *, now: datetime) -> SignIn:
 
 
 def _lock(*names: str) -> None:
-    """Lock these names until the transaction ends, in one order, to avoid deadlocks."""
+    """Lock these names until the transaction ends, in a fixed order, to avoid deadlocks."""
     for number in _numbers(names):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_SIGN_IN_LOCKS << 32 | number])

@@ -22,7 +22,7 @@ def _one_or_more(verb: BulkVerb) -> dict[str, Any]:
 
 
 class Statuses(serializers.Field[Any, Any, Any, Any]):
-    """One status or a list of them, out of those that the verb applies to."""
+    """A status, or a list of statuses, that the verb accepts."""
 
     verb: BulkVerb
     others: str

@@ -26,7 +26,7 @@ _WHITE = " \t\n\r"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One message of a batch, with valid types. `is_json`: its body was sent as JSON."""
+    """A message of a batch, with valid types. `is_json`: the body was sent as JSON."""
 
     event: str
     headers: dict[str, str]
@@ -38,7 +38,7 @@ class Item:
 def split_batch(body: bytes, *, content_type: str) -> list[str]:
     """Return the text of each item.
 
-    Raise Problem 400 if the body is not in the format of its content type.
+    Raise Problem 400 if the body is not in the format of the content type.
     """
     if _is_lines(content_type):
         texts = list(islice(_lines(_text(body)), MAX_ITEMS + 1))
@@ -64,7 +64,7 @@ def _is_lines(content_type: str) -> bool:
 def _lines(text: str) -> Iterator[str]:
     """Yield the lines with content.
 
-    `str.splitlines` would also split at characters that are allowed in JSON strings.
+    `str.splitlines` would also split at characters allowed in JSON strings.
     """
     at = 0
     while at < len(text):
@@ -142,7 +142,7 @@ def _item(item: Any, text: str) -> Item:
 
 
 def body_of(item: Mapping[str, Any], text: str) -> bytes:
-    """Return the bytes of `body`, exactly as in the text that was parsed, or of `body_base64`."""
+    """Return the bytes of `body`, exactly as in the parsed text, or of `body_base64`."""
     if ("body" in item) == ("body_base64" in item):
         raise invalid_field("body", "Give either body (as JSON) or body_base64 (any bytes).")
     return _bytes(item) if "body_base64" in item else _slice_of_body(text)

@@ -15,7 +15,7 @@ MAX_CONFIGURATION_BYTES = 1024 * 1024
 # Enough for a configuration with some twenty thousand subscriptions.
 MAX_DOCUMENT_BYTES = 20 * 1024 * 1024
 MAX_DEPTH = 100
-# The media type of a parser that takes every body.
+# The media type of a parser for every body.
 ANY = "*/*"
 
 
@@ -56,14 +56,14 @@ def parse_json(body: bytes) -> Any:
 
 
 def json_error(error: ValueError) -> str:
-    """Return the words for an error of Python's that is no error of JSON's grammar."""
+    """Return the words for an error of Python's outside JSON's grammar."""
     if str(error).startswith("Exceeds the limit"):
         return f"it holds a number of more than {sys.get_int_max_str_digits():,} digits"
     return str(error)
 
 
 def check_json(value: Any) -> None:
-    """Raise Problem 400 for JSON that Inturn cannot use; see `parse_json`."""
+    """Raise Problem 400 for JSON unusable for Inturn; see `parse_json`."""
     # Level by level rather than recursive, because the depth itself is in question.
     level = [value]
     for _ in range(MAX_DEPTH):

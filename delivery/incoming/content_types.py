@@ -1,4 +1,4 @@
-"""The content type of a message: as sent, or as its event type requires."""
+"""The content type of a message: as sent, or as the event type requires."""
 
 from delivery.incoming.problems import Problem
 from delivery.publishing.drafts import takes_json
@@ -11,7 +11,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[dict[str, str], str]:
-    """Return the message's headers and the content type for its receivers; raise Problem.
+    """Return the message's headers and the content type for receivers; raise Problem.
 
     The event type's content type counts: clients such as curl call every body a form by default.
     """

@@ -1,4 +1,4 @@
-"""The draft of what a publisher sent, by a request or in a batch; and the answer to it."""
+"""The draft of a publisher's message, from a request or a batch; and the answer to it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest
 
 
 def draft_of_item(item: Item, event_type_of: Callable[[str], EventType]) -> Draft:
-    """Return the message that an item describes; raise Problem if it is invalid."""
+    """Return the message of an item; raise Problem if it is invalid."""
     if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
         raise too_large(settings.ENVIRONMENT.max_message_bytes)
     event_type = event_type_of(item.event)
@@ -90,7 +90,7 @@ def problem_of_refusal(refused: PublishRefusedError, **members: Any) -> Problem:
 
 
 def _headers_of(item: Item) -> dict[str, str]:
-    """Return an item's headers as they would be in a request of its own."""
+    """Return an item's headers as they would be in a separate request."""
     headers = dict(item.headers)
     if item.is_json:
         headers.setdefault("content-type", "application/json")

@@ -25,7 +25,7 @@ UNSTORED = HOP_BY_HOP | {
     "proxy",
     FORWARD_AUTHORIZATION,
 }
-# Only Inturn sets the message that a reply refers to.
+# Only Inturn sets the answered message of a reply.
 _UNSTORED_PREFIXES = ("proxy-", REPLIED_PREFIX)
 # The key under which `config.web.environ` lists the headers with lost values, comma-separated.
 UNREADABLE = "inturn.unreadable_headers"
@@ -42,8 +42,8 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
 def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a request to store, by lower-case hyphenated name; raise Problem.
 
-    A web server that cannot pass on a value with bytes beyond ASCII lists its name under
-    UNREADABLE: to refuse the request is better than to store an empty value.
+    A web server unable to pass on a value with bytes beyond ASCII lists the name under UNREADABLE:
+    to refuse the request is better than to store an empty value.
     """
     for name in environ.get(UNREADABLE, "").split(","):
         if name and _is_stored(header_name(name)):
@@ -63,7 +63,7 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 
 
 def storable_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the headers to store, without the others; raise Problem for invalid ones."""
+    """Return the headers to store, without the others; raise Problem for invalid headers."""
     headers = {name: value for name, value in pairs if _is_stored(name)}
     if (
         len(headers) > MAX_HEADERS

@@ -18,7 +18,7 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The publisher of a key, and the event types, by id, that it may publish; None is all."""
+    """The publisher of a key, and the publishable event types, by id; None is all."""
 
     publisher: Publisher
     event_types: frozenset[int] | None
@@ -31,7 +31,7 @@ class Grant:
 
 
 def usable_key(text: str, *, now: datetime) -> ApiKey:
-    """Return the key with its publisher, in one query.
+    """Return the key with the publisher, in one query.
 
     Raises AuthenticationFailed with the reason.
     """
@@ -55,14 +55,14 @@ def is_usable(hashed: str) -> bool:
 
 
 def _note_use(key: ApiKey, *, now: datetime) -> None:
-    # At most once a minute, because each publish would wait for one more commit.
+    # At most once a minute, because each publish would wait for another commit.
     stale = now - LAST_USED_PRECISION
     if key.last_used_at is None or key.last_used_at < stale:
         is_stale = Q(last_used_at=None) | Q(last_used_at__lt=stale)
         try:
             ApiKey.objects.filter(is_stale, pk=key.pk).update(last_used_at=now)
         except InternalError as error:
-            # Calls that only read still work while the database is read-only.
+            # Reading calls still work while the database is read-only.
             if not is_read_only(error):
                 raise
             reconnect_next_time()

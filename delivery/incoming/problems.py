@@ -31,7 +31,7 @@ FieldError = dict[str, Any]
 
 
 class Problem(APIException):
-    """An error with a status, a code that programs may rely on, and a detail with the remedy.
+    """An error with a status, a code for programs, and a detail with the remedy.
 
     `members` are further members of the document, such as the `path` of a schema violation. Of the
     list `errors` the first MAX_ERRORS are kept, with `more`, the number of others; texts are cut.

@@ -1,6 +1,6 @@
 """The rate limit of publishers: `INTURN_PUBLISH_RATE_LIMIT`, such as `1000/s`; empty: none.
 
-Each web process counts on its own: with several, a publisher may publish that many times as fast.
+Each web process counts on its own: with several, a publisher may publish as many times as fast.
 """
 
 import math
@@ -23,10 +23,10 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(slots=True)
 class Bucket:
-    """A token bucket: it starts with one period's messages, and refills over a period.
+    """A token bucket: it starts with a period's messages, and refills over a period.
 
-    A batch may take more than the bucket has, so that no size of batch is impossible; the next
-    request waits for the difference.
+    A batch may take more than the bucket has, so no size of batch is impossible; the next request
+    waits for the difference.
     """
 
     messages: int

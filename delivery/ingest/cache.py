@@ -1,4 +1,4 @@
-"""A committer's cache of keys, event types and subscriptions, and the check that it is current.
+"""A committer's cache of keys, event types and subscriptions, and the check of its age.
 
 See *The committers' cache* in `README.md`. Rows of `subscriptions_configurationtransaction` are
 removed when they are an hour old, and entries are dropped after MAX_AGE_SECONDS.
@@ -37,7 +37,7 @@ class KnownConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """The subscriptions that a message may qualify for, by its event type and FILTER_STRING.
+    """The candidate subscriptions of a message, by event type and FILTER_STRING.
 
     `always` are those it qualifies for whatever else it holds; None if a filter decides.
     `is_plain`: none of them makes a message not plain.
@@ -49,7 +49,7 @@ class Subscribed:
 
 
 class ConfigurationCache:
-    """The cache of one thread, which reads on Django's connection."""
+    """The cache of a thread, which reads on Django's connection."""
 
     def __init__(self) -> None:
         self._connection: object = None
@@ -60,9 +60,9 @@ class ConfigurationCache:
         self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
     def known_configuration(self) -> KnownConfiguration:
-        """Return the configuration that the entries are compared with.
+        """Return the configuration to compare the entries with.
 
-        Entries that are old, too many, or of another connection are dropped first.
+        Old, too many, or another connection's entries are dropped first.
         """
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
         size = len(self._grants) + len(self._event_types) + len(self._subscribed)
@@ -93,7 +93,7 @@ class ConfigurationCache:
         return self._grants[hashed]
 
     def event_type(self, name: str) -> EventType | WhyNotPlain:
-        """Return the event type, or why its messages are not plain."""
+        """Return the event type, or why messages of it are not plain."""
         if name not in self._event_types:
             found = event_type_by_name(name)
             self._event_types[name] = (
@@ -104,8 +104,8 @@ class ConfigurationCache:
         return self._event_types[name]
 
     def subscribed(self, event_type: EventType, filter_string: str) -> Subscribed:
-        """Return the subscriptions without a header filter string, and those with this one."""
-        # A publisher chooses the text: of a long one only a digest is kept.
+        """Return the subscriptions without a header filter string, and those with this string."""
+        # A publisher chooses the text: of a long key only a digest is kept.
         is_short = len(filter_string) <= LONGEST_KEPT
         place = event_type.pk, filter_string if is_short else hash_of(filter_string)
         if place not in self._subscribed:

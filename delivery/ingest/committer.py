@@ -1,4 +1,4 @@
-"""A committer: a thread that stores waiting posts, a group by one statement.
+"""A committer: a thread stores waiting posts, a group by a statement.
 
 `plain.py` chooses the subscriptions of each message; `store.py` executes the statement.
 """
@@ -70,7 +70,7 @@ class Committer:
     ) -> tuple[list[PlainPost], list[tuple[Post, WhyNotPlain]]]:
         """Return the plain posts, and the others with the reason."""
         self._connect()
-        # Drops entries that are too old; the statement compares the rest.
+        # Drops too old entries; the statement compares the rest.
         self._cache.known_configuration()
         plain: list[PlainPost] = []
         others: list[tuple[Post, WhyNotPlain]] = []
@@ -107,7 +107,7 @@ class Committer:
 
 
 def _failed(plain: Sequence[PlainPost], error: Error) -> Answers:
-    """Return the answers to posts that the database did not store, or may not have stored."""
+    """Return the answers to posts not stored, or perhaps not stored, by the database."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     if state == READ_ONLY:
         # This connection may stay read-only when others can write again.
@@ -120,9 +120,9 @@ def _failed(plain: Sequence[PlainPost], error: Error) -> Answers:
 
 
 def _is_closed(idle: psycopg.Connection) -> bool:
-    """True if the server has ended the connection: nothing else makes an idle one readable.
+    """True if the server has ended the connection: nothing else makes an idle connection readable.
 
-    Without this check the next group would be answered 503, because nobody could know whether its
+    Without this check the next group would be answered 503, because nobody could know whether the
     statement arrived.
     """
     if idle.closed:
@@ -132,9 +132,9 @@ def _is_closed(idle: psycopg.Connection) -> bool:
 
 
 def _is_first(plain_post: PlainPost, claimed: set[tuple[int | None, str]]) -> bool:
-    """True if no other message of the group has a key of this one.
+    """True if no other message of the group has a key of this message.
 
-    Otherwise this one waits in the view for the other's answer.
+    Otherwise this post waits in the view for the other's answer.
     """
     places = [
         (owed.publisher_id, owed.claim.key) for owed in plain_post.owed if owed.claim is not None
@@ -146,7 +146,7 @@ def _is_first(plain_post: PlainPost, claimed: set[tuple[int | None, str]]) -> bo
 
 
 def _resolve(answers: Answers) -> None:
-    """Resolve the answers of a group on its event loop, which is woken once."""
+    """Resolve the answers of a group on the event loop, which is woken once."""
 
     def resolve() -> None:
         for post, answer in answers:

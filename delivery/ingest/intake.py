@@ -1,4 +1,4 @@
-"""The web server's way to the committers: the posts that take it, and their answers."""
+"""The web server's way to the committers: the posts of it, and their answers."""
 
 import asyncio
 import re
@@ -29,14 +29,14 @@ _HEADERS = {f"HTTP_{name.upper().replace('-', '_')}": name for name in HEADERS}
 
 @dataclass(frozen=True, slots=True)
 class StoredPost:
-    """The answer to a stored post, of one message or of a batch: the body of the 202."""
+    """The answer to a stored post, of a message or of a batch: the body of the 202."""
 
     is_batch: bool
     body: bytes
 
 
 class Intake:
-    """The intake of one web process and its event loop."""
+    """The intake of a web process and the event loop."""
 
     def __init__(self) -> None:
         self._posts = Posts()
@@ -70,7 +70,7 @@ class Intake:
 
     def _start(self) -> None:
         for number in range(COMMITTERS):
-            # A daemon thread: a process that fails must end.
+            # A daemon thread: a failing process must end.
             thread = threading.Thread(
                 target=Committer(self._posts).run, name=f"committer {number + 1}", daemon=True
             )
@@ -91,7 +91,7 @@ def _post(environ: dict[str, Any], body: bytes) -> Post | WhyNotPlain:
         query="" if is_batch and query == PARTIAL else query,
         body_bytes=len(body),
         is_batch=is_batch,
-        # The headers of a batch's request belong to none of its messages.
+        # The headers of a batch's request belong to none of the messages.
         headers=() if is_batch else [name for key, name in _HEADERS.items() if key in environ],
     )
     if reason is not None:

@@ -1,8 +1,7 @@
 """Plain posts: their messages and the subscriptions of each, by a committer's cache.
 
 Other posts and refusals are left to the view, for a reason of `delivery/publishing/plain.py`. Only
-the bad items of a partial batch are answered here, each with the problem that the view would
-return.
+the bad items of a partial batch are answered here, each with the view's problem.
 """
 
 import logging
@@ -49,7 +48,7 @@ class NotPlainError(Exception):
 class PlainPost:
     """A post whose messages may be stored.
 
-    `refused` are the items of a partial batch that are not, by their place.
+    `refused` are the items of a partial batch not plain, by their place.
     """
 
     post: Post
@@ -75,7 +74,7 @@ class PlainPost:
 
 
 class PlainReader:
-    """Reads posts for one committer."""
+    """Reads posts for a committer."""
 
     def __init__(self, cache: ConfigurationCache) -> None:
         self._cache = cache
@@ -91,8 +90,8 @@ class PlainReader:
         except Error:
             raise
         except Exception:
-            # Its neighbours are stored whatever was raised; the view will report the same error for
-            # this one.
+            # The neighbours are stored whatever was raised; the view will report the same error for
+            # this post.
             log.exception("a post could not be matched")
             return WhyNotPlain.FAILED
 
@@ -102,7 +101,7 @@ class PlainReader:
             raise NotPlainError(WhyNotPlain.NO_GRANT)
         read = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
         if not read.owed:
-            # Nothing is stored that could show whether the configuration is still the same.
+            # Nothing is stored to show whether the configuration is still the same.
             raise NotPlainError(WhyNotPlain.REFUSED)
         _count(post, grant, messages=len(read.owed) + len(read.refused))
         return read
@@ -150,7 +149,7 @@ class PlainReader:
         return found
 
     def _owed(self, grant: Grant, draft: Draft) -> Owed:
-        """Return the message with its recipients; raise PublishRefusedError."""
+        """Return the message with the recipients; raise PublishRefusedError."""
         if reason := why_not_plain(headers=draft.headers):
             raise NotPlainError(reason)
         check_body(draft)

@@ -1,4 +1,4 @@
-"""The queue of posts that wait to be stored: bounded, and fair to every key."""
+"""The queue of posts to be stored: bounded, and fair to every key."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 from delivery.incoming.problems import Problem
 from delivery.publishing.plain import LONGEST_BATCH, WhyNotPlain
 
-# The size of a group for one statement; a batch may exceed it.
+# The size of a group for a statement; a batch may exceed it.
 MOST_TOGETHER = 100
 MOST_BYTES_TOGETHER = LONGEST_BATCH
 MOST_WAITING = 2_000
@@ -19,13 +19,13 @@ MOST_MESSAGES_WAITING = 10_000
 
 @dataclass(slots=True, eq=False)
 class Post:
-    """One request to publish one message, or a batch.
+    """A request to publish a message, or a batch.
 
     `done` results in the body of the 202, a Problem, or the reason why the view must answer.
     """
 
     key: str
-    # Only for one message; the items of a batch have their own.
+    # Only for a single message; the items of a batch have their own.
     event_type: str | None
     environ: dict[str, Any]
     body: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""Storing plain posts together: each whole or not at all, by one statement for all of them."""
+"""Storing plain posts together: each whole or not at all, by a single statement for all of them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -15,13 +15,13 @@ from delivery.publishing.stored_messages import Accepted, Configuration, store_m
 def store_together(
     plain: Sequence[PlainPost], *, as_of: Configuration, is_alone: bool = False
 ) -> list[tuple[Post, bytes | WhyNotPlain]] | None:
-    """Return each post with its answer, or KEY_IS_USED: then nothing of it is stored.
+    """Return each post with the answer, or KEY_IS_USED: then nothing of it is stored.
 
     Return None as a whole if the configuration has changed since `as_of`: nothing was stored.
 
     The statement leaves out single messages whose key was used. Half a batch must not stay: if a
     batch has keys, the statement runs in a transaction, which is rolled back, and the rest is
-    stored without that batch.
+    stored without this batch.
     """
     may_be_half = any(plain_post.is_batch_with_keys for plain_post in plain)
     with transaction.atomic() if may_be_half else nullcontext():

@@ -4,8 +4,8 @@ A token is the callback's id and an authentication code over it, `<id>.<code>`. 
 HMAC-SHA256, cut to 144 bits, under a key derived from the installation's secret key for this
 purpose only (RFC 5869, with the purpose as `info`). So nothing secret is stored, and every machine
 with the secret key makes and accepts the same token, after any restart. A change of the secret key
-invalidates the tokens that are under way. The tokens of replies (`reply_headers`) have the id of a
-delivery, and a key for another purpose.
+invalidates the tokens under way. The tokens of replies (`reply_headers`) have the id of a delivery,
+and a key for another purpose.
 """
 
 import base64
@@ -20,18 +20,18 @@ _TOKEN = re.compile(r"([1-9][0-9]{0,18})\.([A-Za-z0-9_-]{24})")
 
 @lru_cache(maxsize=8)
 def callback_key(secret_key: str) -> bytes:
-    """Return the key that tokens are made with."""
+    """Return the key for tokens."""
     return purpose_key(secret_key, _PURPOSE)
 
 
 def purpose_key(secret_key: str, purpose: bytes) -> bytes:
-    """Derive the key for one purpose from the installation's secret key."""
+    """Derive the key for a purpose from the installation's secret key."""
     extracted = hmac.digest(b"inturn", secret_key.encode(), "sha256")
     return hmac.digest(extracted, purpose + b"\x01", "sha256")
 
 
 def callback_url(callback_id: int, *, base_url: str, key: bytes) -> str:
-    """Return the URL to which an endpoint posts its answer."""
+    """Return the URL to which an endpoint posts the answer."""
     return f"{base_url}/callbacks/{make_token(callback_id, key=key)}"
 
 
@@ -40,7 +40,7 @@ def make_token(id: int, *, key: bytes) -> str:
 
 
 def read_token(token: str, *, key: bytes) -> int | None:
-    """Return the id in a token, or None for a token that was not made with this key."""
+    """Return the id in a token, or None for a token made with another key."""
     parts = _TOKEN.fullmatch(token)
     if parts is None:
         return None

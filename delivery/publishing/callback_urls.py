@@ -40,7 +40,7 @@ class CallbackTarget:
 
 
 def callback_target(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | None:
-    """Return the URL for an answer, None without one; raise CallbackRefusedError.
+    """Return the URL for an answer, None if absent; raise CallbackRefusedError.
 
     `hops` callbacks have led here already.
     """
@@ -71,9 +71,9 @@ def _checked_url(text: str) -> str:
 
 
 def _hops_of_ours(url: str) -> int:
-    """Return how many callbacks led to a URL that is a callback itself, 0 for any other.
+    """Return how many callbacks led to a URL, itself a callback, 0 for any other.
 
-    It is recognised by its token, because this installation may have several names.
+    It is recognised by the token, because this installation may have several names.
     """
     callback_id = read_token(url.rpartition("/")[2], key=callback_key(settings.SECRET_KEY))
     if callback_id is None:

@@ -4,14 +4,14 @@
                                            └─ days pass ──────────▶ EXPIRED
 
 The callback is stored in the transaction of the message. A post is one statement: either the answer
-becomes a message with one delivery in the callback lane, and the callback is ANSWERED, or nothing
-happens. Of several posts at once one changes the row, and the others wait for it. An endpoint that
-did not get our 202, because we or the network failed after the commit, posts the same again and
-gets the same answer; another body is refused.
+becomes a message with a delivery in the callback lane, and the callback is ANSWERED, or nothing
+happens. Of several posts at once the first changes the row, and the others wait for it. An endpoint
+without our 202, because we or the network failed after the commit, posts the same again and gets
+the same answer; another body is refused.
 
-An answer may carry a `CallbackURL` of its own: its delivery then brings a new callback. So does a
-message whose `CallbackURL` is a callback of this installation. Either way the chain grows by a hop,
-and ends at MAX_HOPS.
+An answer may carry another `CallbackURL`: the answer's delivery then brings a new callback. So does
+a message whose `CallbackURL` is a callback of this installation. Either way the chain grows by a
+hop, and ends at MAX_HOPS.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from subscriptions.values.times import time_text
 
 SUBSCRIBER = "Inturn.Callbacks"
 SUBSCRIPTION = "callbacks"
-# Never called: each delivery has the URL of its callback.
+# Never called: each delivery has a callback URL.
 NO_ENDPOINT = "https://callback.invalid/"
 
 State = Literal["WAITING", "ANSWERED", "EXPIRED"]
@@ -53,7 +53,7 @@ class CallbackAnswer:
 def add_callbacks(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
     """Store the callbacks of messages by their ids, one a group.
 
-    Call it in the transaction that stores the messages.
+    Call it in the storing transaction of the messages.
     """
     if not messages:
         return
@@ -90,7 +90,7 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
 
 
 def answer_callback(callback: Callback, received: CallbackAnswer, *, now: datetime) -> int:
-    """Store the answer with its delivery and return the message's id.
+    """Store the answer with a delivery and return the message's id.
 
     A repetition gets the same id. When it returns, everything is on disk and the senders are
     notified. Raises CallbackRefusedError: 409 if it has another answer, 410 if it expired, 400 for
@@ -125,7 +125,7 @@ def _store(
     callback: Callback, received: CallbackAnswer, following: CallbackTarget | None
 ) -> int | None:
     """Return the id of the message, None if the callback can no longer be answered."""
-    # One statement is a transaction of its own: no BEGIN, no COMMIT.
+    # A single statement is a transaction by itself: no BEGIN, no COMMIT.
     row = queries.first_row(
         "answer_callback",
         {
@@ -150,8 +150,8 @@ def _store(
 def _subscription_id() -> int:
     """Return the id of the subscription for the deliveries of answers, created on first use.
 
-    Two processes that create it at once meet at the unique names, and the later one uses the row of
-    the earlier.
+    Two processes creating it at once meet at the unique names, and the later uses the row of the
+    earlier.
     """
     subscriptions = Subscription.objects.filter(subscriber__name=SUBSCRIBER, name=SUBSCRIPTION)
     return subscriptions.values_list("pk", flat=True).first() or _make_subscription().pk

@@ -1,17 +1,17 @@
 """Dedup: a subscription with dedup gets a message once, although it is published again.
 
-The subscription identifies a message by its Idempotency-Key, or by the value at a path of the
-filter language; a message with neither is never a duplicate. Within the window of the first:
+The subscription identifies a message by Idempotency-Key, or by the value at a path of the filter
+language; a message with neither is never a duplicate. Within the window of the first:
 
     the first is …                              the second is …
     PENDING, IN_FLIGHT or IN_DOUBT              IN_DOUBT: a person decides
     DELIVERED                                   DUPLICATE
     settled without having been delivered       new, and the first from now on
 
-The verdict is part of the transaction that stores the message, so no sender ever sees a second one
-PENDING. Two publishers with one key at the same moment meet at its unique row: the later one waits
-there until the earlier one has committed, and then finds its delivery. The end of a window is
-noticed when its key is used again; no purge is needed.
+The verdict is part of the storing transaction of the message, so no sender ever sees a second
+message PENDING. Two publishers with the same key at the same moment meet at the key's unique row:
+the later waits there until the earlier has committed, and then finds the delivery. The end of a
+window is noticed when the key is used again; no purge is needed.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ IDEMPOTENCY_KEY = "idempotency-key"
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A stored message, and its key for one subscription."""
+    """A stored message, and the key for a subscription."""
 
     message_id: int
     subscription_id: int
@@ -38,9 +38,9 @@ class Keyed:
 
 
 def dedup_keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
-    """Return the candidates that find an identifying key in the message, with their keys.
+    """Return the candidates with an identifying key in the message, with their keys.
 
-    A SHADOW candidate has none: a message that it did not send is no first one.
+    A SHADOW candidate has none: an unsent message is no first message.
     """
     pairs = [
         (candidate, dedup_key(candidate, document))
@@ -68,7 +68,7 @@ def dedup_key(candidate: Candidate, document: Document) -> bytes | None:
 def key_of_text(candidate: Candidate, text: str) -> bytes | None:
     """Return the same for a message of which only the identifying text is known.
 
-    None if that text is not enough: `dedup_path` may end in `->>`, which gives texts, or in `->`.
+    None if the text is not enough: `dedup_path` may end in `->>`, which gives texts, or in `->`.
     """
     match candidate.dedup_mode:
         case DedupMode.KEY:
@@ -94,7 +94,7 @@ def known_keys(keyed: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
 def settle_duplicates(keyed: Sequence[Keyed]) -> None:
     """Settle the duplicates among the deliveries just stored; call it in their transaction.
 
-    Messages of one transaction count in the order of storing.
+    Messages of a transaction count in the order of storing.
     """
     if not keyed:
         return
@@ -109,7 +109,7 @@ def settle_duplicates(keyed: Sequence[Keyed]) -> None:
 
 @lru_cache(maxsize=1_000)
 def identity_at_path(path: str) -> Callable[[Document], str | None]:
-    """Return a function that finds the text at a path; None if there is none."""
+    """Return a function for the text at a path; None if there is none."""
     try:
         return identity_at(parse_path(path))
     except FilterError:

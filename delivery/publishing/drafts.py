@@ -1,4 +1,4 @@
-"""Drafts: messages that a publisher requests to publish, and the checks that they must pass."""
+"""Drafts: messages to be published for a publisher, and the checks of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ Destinations: TypeAlias = dict[tuple[str, int], Destination]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A message that a publisher requests to publish.
+    """A message to be published for a publisher.
 
     Header names are lower-case and hyphenated. `checked_draft` sets `callback` and `destination`
     from the headers. It also sets `refusal`: why a draft with a key cannot be published, unless it
@@ -49,7 +49,7 @@ class Draft:
 
 
 class PublishRefusedError(Exception):
-    """A draft that cannot be published; nothing is stored. `index` counts the drafts from 0."""
+    """An unpublishable draft; nothing is stored. `index` counts the drafts from 0."""
 
     def __init__(
         self, detail: str, *, index: int, status: int, path: str | None = None, code: str = ""
@@ -65,10 +65,10 @@ class PublishRefusedError(Exception):
 def checked_draft(
     draft: Draft, *, publisher: Publisher, index: int = 0, destinations: Destinations | None = None
 ) -> Draft:
-    """Return the draft with the values of its headers; raise PublishRefusedError.
+    """Return the draft with the values of the headers; raise PublishRefusedError.
 
-    A destination may have existed when a message with its key was published, which is then the
-    answer. Drafts of one batch share the known `destinations`.
+    A destination may have existed when a message with the same key was published, which is then the
+    answer. Drafts of a batch share the known `destinations`.
     """
     check_body(draft, index=index)
     draft = _with_destination(
@@ -96,10 +96,10 @@ _UNUSABLE = {
 
 
 def _fault(body: bytes, error: orjson.JSONDecodeError) -> str:
-    """Return a sentence about a body that cannot be read.
+    """Return a sentence about an unreadable body.
 
-    JSON's grammar allows numbers and halves of characters that no filter, here or in PostgreSQL,
-    can hold; whoever sends them looks in vain for an error in the syntax.
+    JSON's grammar allows numbers and halves of characters impossible in filters, here and in
+    PostgreSQL; whoever sends them looks in vain for an error in the syntax.
     """
     try:
         body.decode()
@@ -113,7 +113,7 @@ def _fault(body: bytes, error: orjson.JSONDecodeError) -> str:
 
 
 def check_body(draft: Draft, *, index: int = 0) -> None:
-    """Raise PublishRefusedError unless the body fits its content type and the schema."""
+    """Raise PublishRefusedError unless the body fits the content type and the schema."""
     event_type = draft.event_type
     if (
         not is_json(draft.content_type or event_type.content_type)
@@ -126,8 +126,8 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
         raise PublishRefusedError(_fault(draft.body, error), index=index, status=400) from error
     if event_type.json_schema is None:
         return
-    # Not at the top: it loads `jsonschema`, and no event type of Inturn's own has a schema, which
-    # are all that chores publish.
+    # Not at the top: it loads `jsonschema`, and no event type of Inturn's own has a schema, the
+    # only ones published by chores.
     from delivery.publishing.json_schema import first_violation
 
     try:
@@ -175,7 +175,7 @@ def _with_destination(draft: Draft, *, index: int, destinations: Destinations) -
 
 
 def _with_errors_to(draft: Draft, *, index: int) -> Draft:
-    """Return the draft, refused if its `ErrorsTo` names no possible recipient of failures.
+    """Return the draft, refused if `ErrorsTo` names no possible recipient of failures.
 
     The header itself is stored with the message.
     """
@@ -190,7 +190,7 @@ def _with_errors_to(draft: Draft, *, index: int) -> Draft:
 
 
 def _with_reply_to(draft: Draft, *, publisher: Publisher, index: int) -> Draft:
-    """Return the draft, refused if nobody could reply as its `ReplyTo` says.
+    """Return the draft, refused if nobody could reply by `ReplyTo`.
 
     The header itself is stored with the message.
     """
@@ -208,5 +208,5 @@ def _with_reply_to(draft: Draft, *, publisher: Publisher, index: int) -> Draft:
 
 
 def takes_json(event_type: EventType) -> bool:
-    """True if messages of this event type are JSON: by its content type, or if it has a schema."""
+    """True if messages of this event type are JSON: by the content type, or if it has a schema."""
     return is_json(event_type.content_type) or event_type.json_schema is not None

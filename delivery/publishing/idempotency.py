@@ -11,7 +11,7 @@ from subscriptions.models import Publisher
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A draft's key with its content; a draft without a key is always new.
+    """A draft's key with the content; a draft without a key is always new.
 
     `answer` is the message's id and number of deliveries if it was published before.
     """
@@ -33,8 +33,8 @@ class Claim:
 def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:
     """Take the keys, and return for each draft whether it is new, a repetition or a conflict.
 
-    Waits for another transaction that is using one of the keys. Call it in a transaction: the keys
-    are released if that fails. Within one call a repeated key is new once.
+    Waits for another transaction using any of the keys. Call it in a transaction: the keys are
+    released if it fails. Within a call a repeated key is new once.
     """
     digests: dict[str, bytes] = {}
     for claim in claims:
@@ -76,7 +76,7 @@ def _store_keys(publisher: Publisher, digests: Mapping[str, bytes]) -> set[str]:
 def _judged(
     claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, bytes], new: set[str]
 ) -> Claim:
-    """Judge one claim; the first of a new key takes it out of `new`."""
+    """Judge a claim; the first of a new key takes it out of `new`."""
     if claim.key in new:
         new.remove(claim.key)
         return claim

@@ -1,41 +1,41 @@
 """Joins: messages of several subscriptions of a subscriber, with the same activation id.
 
-ALL: one message of each subscription is sent together, as one message:
+ALL: a message of each subscription is sent together, as a single message:
 
     stored ─▶ waits (PENDING, in no lane)
                 ├─ the last one is stored ─▶ REDUNDANT: the joined message has its content
                 ├─ its time is over ───────▶ EXPIRED, by the duty that expires all others
                 └─ a person cancels it ────▶ CANCELLED
 
-ONLY ONE: the first message is sent, and the others with its activation id are REDUNDANT until its
-time is over.
+ONLY ONE: the first message is sent, and the others with the same activation id are REDUNDANT until
+the join's time is over.
 
-All of it is part of the transaction that stores a message: a part is on disk with its message, and
-the joined message with the settlement of its parts. So a crash leaves either all or nothing, and
-there is no moment at which a restart could find half a join. Which parts wait is read from their
+All of it is part of a message's storing transaction: a part is on disk with the message, and the
+joined message with the settlement of the parts. So a crash leaves either all or nothing, and there
+is no moment at which a restart could find half a join. Which parts wait is read from their
 deliveries, locked; the key's row only lists them.
 
 The races:
 
-- Two publishers bring the two halves: they meet at the unique row of the key. The later one waits
-  for the earlier one's commit, finds its part, and completes the join.
-- Two publishers bring the same half: both parts wait. The older one is taken first, and the other
-  is a part of the next join.
-- A part expires, or a person cancels it, while the other half is stored: the first to lock its row
+- Two publishers bring the two halves: they meet at the unique row of the key. The later waits for
+  the earlier's commit, finds the part, and completes the join.
+- Two publishers bring the same half: both parts wait. The older message is taken first, and the
+  other is a part of the next join.
+- A part expires, or a person cancels it, while the other half is stored: the first to lock the row
   decides. Either it is gone and the new part waits, or it is REDUNDANT.
-- A part is resubmitted after its end: it is sent by itself, in its subscriber's lane.
-- Two transactions have several keys: keys are taken in one order, and the parts of all of them are
-  locked in the order of ids, as everywhere.
+- A part is resubmitted after the end: it is sent by itself, in the subscriber's lane.
+- Two transactions have several keys: keys are taken in a fixed order, and the parts of all of them
+  are locked in the order of ids, as everywhere.
 - A subscription of the join becomes INACTIVE: it still belongs to the join. The others wait for
   it, and expire.
-- A subscription of the join becomes SHADOW: it no longer belongs to the join. Its waiting parts
+- A subscription of the join becomes SHADOW: it no longer belongs to the join. The waiting parts
   expire.
-- A subscription of the join becomes HELD: its parts wait like others. The joined message is a
-  delivery of the first one, and waits while that is HELD.
-- The key's row is deleted: only after the last of its parts has expired.
+- A subscription of the join becomes HELD: the parts wait like others. The joined message is a
+  delivery of the first subscription, and waits while it is HELD.
+- The key's row is deleted: only after the last part has expired.
 
-The joined message's first subscription by position sends it: by its endpoint, policy and script.
-Its lane is the parts' lane, which is notified anyway. The archive has parts and joined messages
+The joined message's first subscription by position sends it: by the endpoint, policy and script.
+The lane is the parts' lane, which is notified anyway. The archive has parts and joined messages
 like any others; a replay sends a part by itself.
 """
 
@@ -63,9 +63,9 @@ _PATH_OF_HEADER = f"$$->'Header'->>'{ACTIVATION}'"
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A stored message, a subscription that joins it, and its activation id.
+    """A stored message, a joining subscription, and the activation id.
 
-    A message without one has a key of its own: it can only wait, or be the first.
+    A message without an id has a key of its own: it can only wait, or be the first.
     """
 
     message_id: int
@@ -85,7 +85,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A joined message to store, for one subscription, in place of its parts."""
+    """A joined message to store, for a subscription, in place of the parts."""
 
     draft: Draft
     candidate: Candidate
@@ -96,7 +96,7 @@ class Joined:
 def joins_of_message(
     message_id: int, matches: Iterable[Candidate], document: Document
 ) -> list[Arrived]:
-    """Return the joins that a stored message takes part in; a SHADOW match is settled already."""
+    """Return the joins of a stored message; a SHADOW match is settled already."""
     return [
         Arrived(message_id, match, identity_at_path(match.join_path or _PATH_OF_HEADER)(document))
         for match in matches
@@ -128,7 +128,7 @@ def join_messages(found: Sequence[Arrived]) -> list[Joined]:
 
 
 def settle_parts(joined: Joined, *, message_id: int) -> None:
-    """Settle the parts of a joined message that was stored."""
+    """Settle the parts of a stored joined message."""
     reason = (
         f"is part of {public_id(message_id)}, which has all messages of the join "
         f"{joined.candidate.join_name}"
@@ -170,7 +170,7 @@ def _complete(arrived: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list
 
 
 def _candidate(row: Subscription) -> Candidate:
-    """Return the subscription that gets the joined message, without its dedup and its join."""
+    """Return the subscription for the joined message, without dedup and join."""
     return Candidate(
         row.pk, row.subscriber_id, "", "", "", row.subscriber.match_mode, join_name=row.join_name
     )
@@ -188,7 +188,7 @@ def _body(name: str, activation: str | None, message_ids: Sequence[int]) -> byte
 
 
 def _content(message: Message) -> dict[str, Any]:
-    """Return a message in the form in which mailboxes return it: parsed if its body is JSON."""
+    """Return a message in the form in which mailboxes return it: parsed if the body is JSON."""
     body = bytes(message.body)
     content = {
         "id": message.public_id,
@@ -200,5 +200,5 @@ def _content(message: Message) -> dict[str, Any]:
         orjson.loads(body)
     except orjson.JSONDecodeError:
         return content | {"body_base64": base64.b64encode(body).decode()}
-    # The very text, so that no number is changed.
+    # The very text, so no number is changed.
     return content | {"body": orjson.Fragment(body)}

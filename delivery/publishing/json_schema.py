@@ -1,4 +1,4 @@
-"""Checking a body against its event type's JSON Schema."""
+"""Checking a body against the event type's JSON Schema."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +23,7 @@ MAX_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Where a body breaks its schema, as a JSONPath such as `$.project.id`, and how."""
+    """Where a body breaks the schema, as a JSONPath such as `$.project.id`, and how."""
 
     path: str
     message: str
@@ -32,11 +32,11 @@ class Violation:
 def first_violation(event_type: EventType, value: Any) -> Violation | None:
     """Return the most telling of the first violations of the event type's schema, or None.
 
-    A check that takes or may take longer than MAX_SECONDS is a violation, too.
+    A check of possibly longer than MAX_SECONDS is a violation, too.
     """
     if event_type.json_schema is None:
         return None
-    # Keyed by the schema itself, so that a change takes effect at once.
+    # Keyed by the schema itself, so a change takes effect at once.
     validator = _validator(orjson.dumps(event_type.json_schema))
     try:
         with bounded_time(MAX_SECONDS):

@@ -1,7 +1,7 @@
 """JSON Schema's keywords, bounded in time for any schema and body.
 
-The keywords of `jsonschema` that take time by the square of the body, or search with `re`, are
-reimplemented here, with the same meaning; all of them check the clock.
+The keywords of `jsonschema` with quadratic time, or with `re`, are reimplemented here, with the
+same meaning; all of them check the clock.
 """
 
 import json
@@ -33,7 +33,7 @@ class OutOfTimeError(Exception):
 
 @contextmanager
 def bounded_time(seconds: float) -> Iterator[None]:
-    """Abort checks of this thread that take more than so many seconds of processor time."""
+    """Abort checks of this thread after so many seconds of processor time."""
     _limit.until = time.thread_time() + seconds
     try:
         yield

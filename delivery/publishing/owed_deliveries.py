@@ -1,4 +1,4 @@
-"""The deliveries that messages owe: one for each qualifying subscription."""
+"""The deliveries owed by messages: one for each qualifying subscription."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ _PRIORITIES = {str(number): number for number in range(10)}
 class Owed:
     """A message to store with a delivery for each of these subscriptions.
 
-    Inturn's own messages have no publisher. `claim`: an idempotency key that the same statement
-    takes; keys taken earlier in the same transaction are not passed.
+    Inturn's own messages have no publisher. `claim`: an idempotency key taken by the same
+    statement; keys taken earlier in the same transaction are not passed.
     """
 
     publisher_id: int | None
@@ -40,14 +40,14 @@ def priority_of(headers: Mapping[str, str]) -> int:
 
 
 class Targets:
-    """The targets of messages: each subscription with its queue group, once for all messages."""
+    """The targets of messages: each subscription with the queue group, once for all messages."""
 
     def __init__(self, owed: Sequence[Owed]) -> None:
         self._owed = owed
         self._places: dict[tuple[int, int], int] = {}
         self._rows: list[tuple[EventType, Candidate, int]] = []
         # For each match: the message's place, from 0, and the target's, from 1. A message's are
-        # written at once, and one list shared by many messages of one event type is written once.
+        # written at once, and a list shared by many messages of an event type is written once.
         self._ordinals: list[str] = []
         self._targets: list[str] = []
         written: dict[int, str] = {}
@@ -62,7 +62,7 @@ class Targets:
 
     @property
     def mailboxes(self) -> set[int]:
-        """The subscribers that fetch."""
+        """The fetching subscribers."""
         return {
             match.subscriber_id
             for _, match, _ in self._rows
@@ -127,5 +127,5 @@ def _seconds_to_live(event_type: EventType, match: Candidate) -> float:
 
 
 def _groups(draft: Draft, matches: Sequence[Candidate]) -> Iterable[int]:
-    """Return the queue group of each match; -1 without one."""
+    """Return the queue group of each match; -1 without a group."""
     return groups(matches) if draft.event_type.kind == Kind.QUEUE else repeat(-1, len(matches))

@@ -1,8 +1,8 @@
-"""Plain messages: those that `accept.sql` stores alone, by what a cache knows of their event type.
+"""Plain messages: those stored by `accept.sql` alone, by a cache of their event type.
 
 A post of plain messages takes the short way (`delivery.ingest`), and a view answers every other.
-The short way asks at three moments: about a request before its post waits among others, about an
-event type when it is cached, and about each message with its matches.
+The short way asks at three moments: about a request before the post waits among others, about an
+event type when it is cached, and about each message with the matches.
 """
 
 from collections.abc import Container, Iterable
@@ -16,7 +16,7 @@ from subscriptions.matching.reply_to import REPLY_TO
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_reserved
 
-# A longer body takes longer to match, and its neighbours would wait for it.
+# A longer body takes longer to match, and the neighbours would wait for it.
 LONGEST_BODY = 64 * 1024
 LONGEST_BATCH = 1024 * 1024
 
@@ -29,7 +29,7 @@ class WhyNotPlain(StrEnum):
     QUERY = "its query string has to be checked"
     LONG_BODY = "its body takes long to match"
     MANY_ITEMS = "its batch may have too many items"
-    # A header that names something to look up.
+    # A header with a name to look up.
     DESTINATION = "its Destination has to be found"
     CALLBACK_URL = "its CallbackURL has to be checked, and its callback stored"
     ERRORS_TO = "the recipient in its ErrorsTo has to be found"
@@ -39,7 +39,7 @@ class WhyNotPlain(StrEnum):
     SYNC = "its publisher waits for the answer of the endpoint"
     VOLATILE = "its commit does not wait for the disk"
     SCHEMA = "its body takes long to compare with the schema"
-    # A match that takes another statement in the same transaction.
+    # A match with another statement in the same transaction.
     SHADOW = "a SHADOW subscription matches: its delivery is settled"
     DEDUP = "a subscription that looks for duplicates matches"
     JOIN = "a subscription that joins messages matches"
@@ -73,7 +73,7 @@ def why_not_plain(
 ) -> WhyNotPlain | None:
     """Return the first reason among the given facts; None if they are those of a plain message.
 
-    `headers` holds the names of the message's headers, `matches` its subscriptions.
+    `headers` holds the names of the message's headers, `matches` the subscriptions.
     """
     if query:
         return WhyNotPlain.QUERY
@@ -87,10 +87,11 @@ def why_not_plain(
 
 
 def needs_more_statements(draft: Draft, matches: Iterable[Candidate]) -> bool:
-    """True if storing a checked draft takes more than `accept.sql`, in one transaction with it.
+    """True if storing a checked draft takes more than `accept.sql`, in the same transaction.
 
     The values of the other headers are in the draft already. The short way passes an idempotency
-    key to `accept.sql`; a view waits for the first message with the key, and returns its answer.
+    key to `accept.sql`; a view waits for the first message with the key, and returns this message's
+    answer.
     """
     return bool(draft.idempotency_key or draft.callback or any(map(_why_not_by_match, matches)))
 

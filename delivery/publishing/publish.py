@@ -1,9 +1,9 @@
-"""Publishing: one transaction that stores messages with every delivery they owe.
+"""Publishing: one transaction stores messages with every delivery they owe.
 
-A crash before the commit leaves nothing, one after it everything. A publisher that did not get its
-answer repeats with the same idempotency key and gets the first answer. Two that use one key at the
-same moment meet at its unique row: the second waits there until the first has committed, and then
-finds its answer.
+A crash before the commit leaves nothing, a crash after it everything. A publisher without an answer
+repeats with the same idempotency key and gets the first answer. Two with the same key at the same
+moment meet at the key's unique row: the second waits there until the first has committed, and then
+finds the answer.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,8 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     """Store the drafts in the order given, all or none, and return the answer to each.
 
     When it returns, they are on disk with their deliveries and the senders are notified. A draft
-    with an idempotency key that was used within 24 hours gets the first answer again. Raises
-    PublishRefusedError for the first draft that is not acceptable, or whose event type was deleted
-    meanwhile.
+    with an idempotency key used within 24 hours gets the first answer again. Raises
+    PublishRefusedError for the first unacceptable draft, or whose event type was deleted meanwhile.
     """
     destinations: Destinations = {}
     drafts = [
@@ -52,7 +51,7 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
 def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
     """Store Inturn's own messages in the caller's transaction.
 
-    Notify the senders after its commit.
+    Notify the senders after the commit.
     """
     accepted, work = _store_whole(None, list(zip(drafts, match_drafts(drafts), strict=True)))
     transaction.on_commit(work.notify)
@@ -63,7 +62,7 @@ def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accept
     matched = match_drafts(drafts)
     is_volatile = all(draft.event_type.is_volatile for draft in drafts)
     if not is_volatile and not any(map(needs_more_statements, drafts, matched)):
-        # One statement is a transaction of its own: no BEGIN, no COMMIT.
+        # A single statement is a transaction by itself: no BEGIN, no COMMIT.
         return _store(publisher, list(zip(drafts, matched, strict=True)))
     with transaction.atomic():
         if is_volatile:
@@ -87,7 +86,7 @@ def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[
 
 
 def refusal_of_deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
-    """Return the refusal of the first draft that refers to a deleted row."""
+    """Return the refusal of the first draft with a deleted row."""
     if not Publisher.objects.filter(pk=publisher.pk).exists():
         return PublishRefusedError(
             f"The publisher {publisher} has just been deleted.", index=0, status=404
@@ -166,7 +165,7 @@ def complete_messages(
 
 
 def _join(publisher: Publisher | None, fresh: Sequence[tuple[int, Draft, list[Candidate]]]) -> None:
-    """Join the stored messages; a joined message waits in a lane that is notified anyway."""
+    """Join the stored messages; a joined message waits in a lane notified anyway."""
     arrived = [
         arrived
         for id, draft, matches in fresh
@@ -184,7 +183,7 @@ def _store(
     publisher_id = None if publisher is None else publisher.pk
     stored = store_messages([Owed(publisher_id, draft, matches) for draft, matches in matched])
     if stored is None:
-        # The error that the database raises for a deleted publisher or event type.
+        # The database's error for a deleted publisher or event type.
         raise IntegrityError("a subscription has just been deleted")
     accepted, work = stored
     return [answer for answer in accepted if answer is not None], work
@@ -200,7 +199,7 @@ def claim_of(draft: Draft) -> Claim:
 
 
 def match_drafts(drafts: Sequence[Draft]) -> list[list[Candidate]]:
-    """Return the subscriptions that qualify for each draft."""
+    """Return the qualifying subscriptions of each draft."""
     of_type: dict[int, list[Draft]] = {}
     for draft in drafts:
         of_type.setdefault(draft.event_type.pk, []).append(draft)

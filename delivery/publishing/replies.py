@@ -1,32 +1,32 @@
-"""Replies: the receiver of a delivery answers its message by a message, once and once only.
+"""Replies: the receiver of a delivery answers the message by a message, once and once only.
 
     published with ReplyTo ─▶ sent or fetched ─▶ the receiver replies ─▶ REPLIED, for ever
 
 A message published with `ReplyTo: <event type>` is sent with the header `inturn-reply`: a URL with
-a token of the delivery (`reply_headers`). Nothing is stored for it. A mailbox client replies by its
+a token of the delivery (`reply_headers`). Nothing is stored for it. A mailbox client replies by the
 receipt instead. The reply is a message of the named event type, published by Inturn: it has no
-publisher, and its headers `inturn-replied-…` name the message it replies to.
+publisher, and the headers `inturn-replied-…` name the answered message.
 
 **Once.** A row of `delivery_reply` and the reply are stored in one transaction (`take_reply.sql`,
-then `accept.sql`). Of several replies at one moment one inserts the row; the others wait for its
-commit. The same body then gets the first answer, another body is refused (409). The endpoints of a
-QUEUE group have one reply together, as one of them is to do the work. A resubmitted delivery is the
-same delivery: another reply is a repetition, or refused. An edited copy is a delivery of its own,
-with a reply of its own. A replay gets no replies, as it has no callbacks.
+then `accept.sql`). Of several replies at the same moment the first inserts the row; the others wait
+for its commit. The same body then gets the first answer, another body is refused (409). The
+endpoints of a QUEUE group have a single reply together, as a single endpoint is to do the work. A
+resubmitted delivery is the same delivery: another reply is a repetition, or refused. An edited copy
+is a separate delivery, with a separate reply. A replay gets no replies, as it has no callbacks.
 
-**Which deliveries.** Token and receipt prove that the delivery was attempted, whatever its status:
-a reply may come before the attempt's outcome is recorded, for a delivery that is IN_DOUBT, FAILED
-(the receiver replied, but answered too late) or CANCELLED meanwhile. The delivery's row is read and
-not locked, so replying waits for no sender and no sender for a reply. Retention locks a message
-before it removes it, and so does `take_reply.sql`: either there is a reply in time, or a 410.
+**Which deliveries.** Token and receipt prove an attempt of the delivery, whatever the status: a
+reply may come before the attempt's outcome is recorded, for a delivery IN_DOUBT, FAILED (the
+receiver replied, but answered too late) or CANCELLED meanwhile. The delivery's row is read and not
+locked, so replying waits for no sender and no sender for a reply. Retention locks a message before
+it removes it, and so does `take_reply.sql`: either there is a reply in time, or a 410.
 
-**Crashes.** Before the commit nothing is stored, and after it everything. A receiver that did not
-get our 202 repeats its reply, and gets the answer of the first.
+**Crashes.** Before the commit nothing is stored, and after it everything. A receiver without our
+202 repeats the reply, and gets the answer of the first.
 
-**Rights.** A token grants one message of one event type. That is looked up again for each reply:
-the message's publisher (of an edited copy: the original's) must be allowed to publish it. So a
-header `ReplyTo` that nobody checked when it was stored (edited, restored) grants nothing more. If
-the named destination does not exist any more, the reply is stored for nobody, with an entry in the
+**Rights.** A token grants a single message of an event type. The event type is looked up again for
+each reply: the message's publisher (of an edited copy: the original's) must be allowed to publish
+it. So a header `ReplyTo` stored without a check (edited, restored) grants nothing more. If the
+named destination does not exist any more, the reply is stored for nobody, with an entry in the
 journal: to publish it to all might show it to people for whom it is not.
 """
 
@@ -76,7 +76,7 @@ class ReplyRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """A delivery that may be replied to, and its message, without the body."""
+    """A delivery open for a reply, and the message, without the body."""
 
     delivery: Delivery
     message: Message
@@ -92,9 +92,9 @@ def delivery_of_token(token: str) -> int:
 
 
 def find_replied(delivery_id: int) -> Replied:
-    """Return a delivery that was attempted; raise ReplyRefusedError.
+    """Return an attempted delivery; raise ReplyRefusedError.
 
-    409 if its message wants no reply, 410 if it was removed.
+    409 if the message wants no reply, 410 if it was removed.
     """
     delivery = (
         Delivery.objects.filter(pk=delivery_id)
@@ -116,7 +116,7 @@ def find_replied(delivery_id: int) -> Replied:
 def earlier_reply(replied: Replied, body: bytes) -> Accepted | None:
     """Return the answer to the first reply, None if there was none.
 
-    Raise ReplyRefusedError 409 if that had another body.
+    Raise ReplyRefusedError 409 if the first reply had another body.
     """
     delivery = replied.delivery
     same = Q(delivery_id=delivery.pk)
@@ -137,7 +137,7 @@ def earlier_reply(replied: Replied, body: bytes) -> Accepted | None:
 
 
 def reply_target(replied: Replied) -> ReplyTo:
-    """Return the draft of the reply; raise ReplyRefusedError if that is not possible."""
+    """Return the draft of the reply; raise ReplyRefusedError if impossible."""
     publisher = _publisher_of(replied.message)
     if publisher is None:
         detail = f"The publisher of {replied.message.public_id} is not known any more."
@@ -162,7 +162,7 @@ def headers_of_reply(replied: Replied, sent: Mapping[str, str]) -> dict[str, str
 
 
 def destination_of_reply(reply_to: ReplyTo) -> Destination:
-    """Return the destination; nobody if the named one does not exist any more."""
+    """Return the destination; nobody if the named subscriber does not exist any more."""
     if not reply_to.destination:
         return EVERYBODY
     try:
@@ -191,7 +191,7 @@ def publish_reply(replied: Replied, draft: Draft) -> Accepted:
 
 
 def _publish(replied: Replied, draft: Draft) -> Accepted | None:
-    """Publish the reply; None if there is an earlier one, or the message is gone."""
+    """Publish the reply; None if there is an earlier reply, or the message is gone."""
     delivery = replied.delivery
     columns = {
         "message": replied.message.pk,

@@ -1,4 +1,4 @@
-"""Stored messages: one statement stores messages with the deliveries that they owe."""
+"""Stored messages: a single statement stores messages with the owed deliveries."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from subscriptions.matching.match import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A message that is on disk with so many deliveries."""
+    """A message on disk with so many deliveries."""
 
     message_id: int
     deliveries: int
@@ -49,9 +49,9 @@ class NewWork:
 
 
 def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
-    """Return why the subscription that the draft's Destination names gets nothing.
+    """Return why the subscription of the draft's Destination gets nothing.
 
-    Empty if it gets the message, or if no subscription is named. Takes one query, only then.
+    Empty if it gets the message, or if no subscription is named. Takes a query, only then.
     """
     if matches or draft.destination.subscription_id is None:
         return ""
@@ -67,10 +67,11 @@ def store_messages(
 ) -> tuple[Sequence[Accepted | None], NewWork] | None:
     """Execute `accept.sql`, and return the answers and the new work.
 
-    None as an answer: its key was used before, and it was not stored. None as the result: the
-    configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
-    `ids` are reserved ids for the messages, ascending; without them new ones are drawn. `is_alone`:
-    the process stores no others at this moment, so the transaction may notify the senders itself.
+    None as an answer: the key was used before, and the message was not stored. None as the result:
+    the configuration has changed since `as_of`, or a subscription was deleted, and nothing was
+    stored. `ids` are reserved ids for the messages, ascending; without them new ids are drawn.
+    `is_alone`: the process stores no others at this moment, so the transaction may notify the
+    senders itself.
     """
     if not owed:
         return [], NewWork()

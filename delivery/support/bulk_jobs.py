@@ -1,17 +1,18 @@
 """Bulk jobs: selected deliveries are resubmitted or cancelled, oldest first, at a rate.
 
 A resubmission selects the deliveries that were settled when the job was created, a cancellation
-those that existed then and are open at their turn. Either visits them once, by id: a delivery that
-fails again meanwhile is not sent a third time, and one that a person resubmits after its
-cancellation stays. Each batch is one transaction with its progress, so that after a crash the job
-continues where it was, and `next_at` keeps the rate whichever process continues it.
+those that existed then and are open at their turn. A job visits each delivery once, in the order of
+ids. A delivery that fails again during the job is not resubmitted again; a delivery resubmitted by
+a person after its cancellation stays open. Each batch is one transaction with its progress, so that
+after a crash the job continues where it was, and `next_at` keeps the rate whichever process
+continues it.
 
 Senders and mailbox clients go on meanwhile. All rows of a batch are locked first, with their QUEUE
 groups, in the order of ids, as everywhere; if a batch deadlocks with locks taken in another order,
-the database rolls it back and the duty repeats it. A delivery that was settled between selection
-and lock stays as it is, because each change is a conditional UPDATE. A delivery that is being sent
-during its cancellation stays CANCELLED, with that attempt in its history; deliveries that a sender
-has read and not sent are dropped when it is notified of the commit.
+the database rolls it back and the periodic job repeats it. A delivery that was settled between
+selection and lock stays as it is, because each change is a conditional UPDATE. A delivery that is
+being sent during its cancellation stays CANCELLED, with that attempt in its history; deliveries
+that a sender has read and not sent are dropped when it is notified of the commit.
 """
 
 from collections.abc import Mapping

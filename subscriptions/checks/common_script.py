@@ -1,8 +1,7 @@
-"""Common scripts and the scripts that include them: the effect of a change on the others.
+"""Common scripts and the scripts with includes: the effect of a change on the others.
 
-Only saving is checked. If a script and a common script that it includes are saved at the same
-moment, neither check sees the other one; then the deliveries of that subscription fail, with the
-line.
+Only saving is checked. If a script and an included common script are saved at the same moment,
+neither check sees the other script; then the deliveries of the subscription fail, with the line.
 """
 
 import time
@@ -16,7 +15,7 @@ from subscriptions.scripts.includes import Library, included_names, inlined_scri
 from subscriptions.scripts.jobs import ScriptFault
 
 _MARK = "$include$"
-# So many are named; a person mends those and sees the next ones.
+# So many are named; a person mends those and sees the next faults.
 MOST_NAMED = 3
 # Ten thousand different scripts compile in about so long. The rest is not checked.
 MOST_SECONDS = 10.0
@@ -24,7 +23,7 @@ MOST_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredScript:
-    """A script with the words for its place; `own` is its name if it is a common script."""
+    """A script with the words for its place; `own` is the name of a common script."""
 
     label: str
     text: str
@@ -37,7 +36,7 @@ class StoredScript:
 def broken_by(
     scripts: Iterable[StoredScript], *, before: Library, after: Library
 ) -> Iterator[tuple[StoredScript, ScriptFault]]:
-    """Yield scripts that compile with the common scripts as they were, and not as they will be."""
+    """Yield scripts which compile with the old common scripts, and not with the new."""
     until = time.monotonic() + MOST_SECONDS
     sound: set[str] = set()
     for script in scripts:
@@ -74,7 +73,7 @@ def refusal_of_script(changed: CommonScript, *, old_name: str, before: Library) 
 
 
 def described_fault(fault: ScriptFault) -> str:
-    """Return the fault with its line and column."""
+    """Return the fault with line and column."""
     if fault.line is None or fault.column is None:
         return str(fault)
     of = f" of {fault.source}" if fault.source else ""
@@ -89,7 +88,7 @@ def rename_refusal(row: CommonScript, name: str) -> str:
 
 
 def includers(name: str) -> str:
-    """Name the scripts that include a common script, and so need it; empty if there are none."""
+    """Name the scripts which include a common script, and so need it; empty if there are none."""
     return named(
         script for script in _stored(mark=_MARK + name) if name in dict(included_names(script.text))
     )
@@ -102,7 +101,7 @@ def named(scripts: Iterable[StoredScript]) -> str:
 
 
 def _stored(*, mark: str) -> Iterator[StoredScript]:
-    """Yield the stored scripts that have the mark."""
+    """Yield the stored scripts with the mark."""
     rows = Subscription.objects.exclude(script="").filter(script__contains=mark)
     named_rows = rows.order_by("subscriber__name", "name").values_list(
         "subscriber__name", "name", "script"

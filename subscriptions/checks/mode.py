@@ -1,4 +1,4 @@
-"""Validation of the fields that PUSH and PULL subscriptions may have, for the API and the console.
+"""Validation of the fields of PUSH and PULL subscriptions, for the API and the console.
 
 A field without effect is refused rather than stored, because whoever sets a time-out on a mailbox
 expects it to work. A PULL subscription has no signing secret either, because no request is sent:
@@ -26,7 +26,7 @@ _KINDS = {
     "has no moment of taking one",
     Kind.SYNC: "the publisher waits for the answer of an endpoint, and a mailbox does not answer",
 }
-# Fields that a PULL subscription must not set: the default of a new row, and the reason.
+# Fields forbidden for a PULL subscription: the default of a new row, and the reason.
 PUSH_ONLY: dict[str, tuple[Any, str]] = {
     "endpoint": ("", "its messages stay in the mailbox until they are fetched"),
     "headers": ({}, "nothing is sent: clients get the message's own headers"),
@@ -42,7 +42,7 @@ _NO_AUTH = {"type": "none"}
 
 
 def mode_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
-    """Return field → reason for fields that contradict `mode`.
+    """Return field → reason for fields in contradiction to `mode`.
 
     Only `mode` is required in `values`.
     """

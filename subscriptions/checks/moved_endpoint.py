@@ -1,13 +1,13 @@
-"""A server gets no stored credential that it does not have: whoever wants so enters it again.
+"""A server gets no stored credential new to it: whoever wants so enters it again.
 
 Stored credentials are masked. Without this rule everybody who may create a subscription or change
 an endpoint could read them, at a server of their own. A server is a scheme, a host and a port.
 
-Headers and auth of a subscription stay with its server. A header of its subscriber goes to each
-server that gets the same name and value already, from a subscription of this subscriber: as the
-subscriber's, or as a header that somebody entered there. So a new server needs the value once, in
-a header of its subscription; after that the header can be left to the subscriber. The first
-subscription of a subscriber needs nothing: whoever gives a subscriber headers subscribes it next.
+Headers and auth of a subscription stay with its server. A header of the subscriber goes to each
+server which gets the same name and value already, from a subscription of this subscriber: as the
+subscriber's, or as a header entered there. So a new server needs the value once, in a header of the
+subscription; afterwards the header can be left to the subscriber. The first subscription of a
+subscriber needs nothing: whoever gives a subscriber headers subscribes it next.
 
 The other exception is the move of many endpoints at once (`subscriptions.rewriting`), which an
 administrator confirms.
@@ -28,9 +28,9 @@ Server = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptCredentials:
-    """The stored credentials that a new or changed row would send and its author does not give.
+    """The stored credentials which a new or changed row would send and the author does not give.
 
-    `headers` are names of the row's own; `shared` has those of its subscriber, with their values.
+    `headers` are names of the row's own; `shared` has those of the subscriber, with their values.
     """
 
     has_auth: bool = False
@@ -50,10 +50,10 @@ def is_moved(before: str, after: str) -> bool:
 def kept_credentials(
     row: Subscription, values: Mapping[str, Any], *, is_auth_kept: bool, kept: Collection[str]
 ) -> KeptCredentials:
-    """Return the credentials that a row with these new values would keep.
+    """Return the credentials kept by a row with these new values.
 
-    `kept` are the names of its headers that are not entered again. The headers of a subscriber
-    that is not stored yet come with the request.
+    `kept` are the names of headers not entered again. The headers of an unstored subscriber come
+    with the request.
     """
     has_auth = (row.auth or {}).get("type", "none") != "none"
     return KeptCredentials(
@@ -92,7 +92,7 @@ def takes_credentials(row: Subscription, endpoint: str) -> bool:
 
 
 def _shared(row: Subscription, values: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the subscriber's headers that a row with these new values would send."""
+    """Return the subscriber's headers sent by a row with these new values."""
     own = values.get("headers", row.headers) or {}
     auth = values.get("auth", row.auth) or {}
     has_credential = auth.get("type", "none") != "none" or values.get(
@@ -105,7 +105,7 @@ def _shared(row: Subscription, values: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _newly_shared(row: Subscription, endpoint: str, shared: Mapping[str, str]) -> list[str]:
-    """Return the names of the headers that no stored subscription sends to this server yet."""
+    """Return the names of the headers which no stored subscription sends to this server yet."""
     server = _server_of(endpoint)
     if server is None or not shared:
         return []

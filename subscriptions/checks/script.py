@@ -1,4 +1,4 @@
-"""Validation of scripts and of the fields that they combine with, for the API and the console."""
+"""Validation of scripts and of fields combined with them, for the API and the console."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def library() -> Library:
 def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptFault | None:
     """Return the fault of a script, with line and column; None if it is valid or empty.
 
-    `own` is its name if it is a common script.
+    `own` is the name of a common script.
     """
     if not text:
         return None
@@ -31,7 +31,7 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
     common = library() if common is None else common
     if refused := include_fault(text, common, own=own):
         return refused
-    # A common script is checked without those that run first: it may be one.
+    # A common script is checked without those run first: it may be one of them.
     return pool().check(inlined_script(text, Library(common.texts) if own else common))
 
 

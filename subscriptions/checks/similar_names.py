@@ -1,7 +1,7 @@
-"""Event types whose names differ only in case: allowed, and reported to the person who names one.
+"""Event types whose names differ only in case: allowed, and reported to the naming person.
 
-A publisher that spells a name differently gets 404, or publishes to the other event type. Both may
-be wanted, for example while publishers move from one spelling to the other, so this is a warning.
+A publisher who spells a name differently gets 404, or publishes to the other event type. Both may
+be wanted, for example while publishers move from a spelling to the other, so this is a warning.
 """
 
 from subscriptions.models import EventType

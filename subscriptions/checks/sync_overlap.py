@@ -1,4 +1,4 @@
-"""Conflicts of two SYNC subscriptions with the same selection: one would never be called."""
+"""Conflicts of two SYNC subscriptions with the same selection: either would never be called."""
 
 from subscriptions.filters import filter_identity
 from subscriptions.models import EventType, Kind, Subscription
@@ -9,10 +9,10 @@ def conflicting_subscription(
 ) -> Subscription | None:
     """Return a subscription with the same filter and header string, if the event type is SYNC.
 
-    `excluding` itself does not count. Call it in the transaction that saves: it locks the event
-    type until the transaction ends, so that if two people save at once, the second sees the first.
-    Publishing goes on meanwhile. INACTIVE subscriptions count as well, because activating one is
-    never refused. Filters that overlap without being equal are found only when a message arrives.
+    `excluding` itself does not count. Call it in the saving transaction: it locks the event type
+    until the end, so if two people save at once, the second sees the first. Publishing goes on
+    meanwhile. INACTIVE subscriptions count as well, because an activation is never refused.
+    Overlapping but unequal filters are found only when a message arrives.
     """
     if event_type.kind != Kind.SYNC:
         return None

@@ -1,6 +1,6 @@
-"""Two TOPIC subscriptions of a subscriber that select the same messages, which it then gets twice.
+"""Two TOPIC subscriptions of a subscriber with the same messages, which it then gets twice.
 
-That may be wanted, with two endpoints or scripts, so it is a warning; often it is a double click.
+This may be wanted, with two endpoints or scripts, so it is a warning; often it is a double click.
 """
 
 from subscriptions.models import (

@@ -1,4 +1,4 @@
-"""The document that filters are evaluated on: a message's headers and body."""
+"""The document for the evaluation of filters: a message's headers and body."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -7,7 +7,7 @@ from subscriptions.filters import jsonb
 
 
 def header_name(name: str) -> str:
-    """Return the one spelling under which a header is stored and looked up.
+    """Return the spelling under which a header is stored and looked up.
 
     `FILTER_STRING` and `Filter-String` are the same header.
     """
@@ -15,7 +15,7 @@ def header_name(name: str) -> str:
 
 
 class Document:
-    """One message as filters see it. The body is parsed when a filter first needs it."""
+    """A message as filters see it. The body is parsed when a filter first needs it."""
 
     def __init__(self, header: jsonb.Json, raw_body: bytes) -> None:
         self.header = header
@@ -28,13 +28,13 @@ class Document:
         return jsonb.parse_jsonb(self._raw_body)
 
     def text_of(self, value: jsonb.Json | jsonb.Missing) -> str | None:
-        """Return the text that `->>` gives for a value; a container is printed only once."""
+        """Return the text of `->>` for a value; a container is printed only once."""
         if type(value) is dict or type(value) is list:
             return _kept(self._texts, value, jsonb.printed_text)
         return jsonb.text_of(value)
 
     def identity_of(self, value: jsonb.Json) -> str:
-        """Return a text that is equal for equal values only.
+        """Return a text, equal for equal values only.
 
         For a container it is made only once.
         """
@@ -44,7 +44,7 @@ class Document:
 
 
 def _kept(texts: dict[int, str], value: jsonb.Json, made: Callable[[jsonb.Json], str]) -> str:
-    # The document keeps its values alive, so that an id is never reused.
+    # The document keeps its values alive, so an id is never reused.
     text = texts.get(id(value))
     if text is None:
         text = texts[id(value)] = made(value)
@@ -54,6 +54,6 @@ def _kept(texts: dict[int, str], value: jsonb.Json, made: Callable[[jsonb.Json],
 def document(headers: Mapping[str, str], body: bytes) -> Document:
     """Return the document of a message.
 
-    Share it between filters, so that the body is parsed only once.
+    Share it between filters, so the body is parsed only once.
     """
     return Document({header_name(name): value for name, value in headers.items()}, body)

@@ -22,7 +22,7 @@ _CHARACTER_ADVICE |= dict.fromkeys("‘’‚‛", _CHARACTER_ADVICE["'"]) | dic
 
 # PostgreSQL accepts none of these, and no document can contain them.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-# Searched in this order; the first match describes the tokens that may follow.
+# Searched in this order; the first match describes the possible next tokens.
 _EXPECTATIONS = (
     ("ROOT", "a path beginning with $$, or a value"),
     ("STRING", "a name in single quotes or an index"),
@@ -38,7 +38,7 @@ _EXCERPT = 40
 
 
 class FilterError(ValueError):
-    """Line and column count from 1 and are the place that the message is about."""
+    """Line and column count from 1 and are the place of the fault."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"{message} (line {line}, column {column})")

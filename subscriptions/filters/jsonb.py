@@ -1,7 +1,7 @@
 """PostgreSQL's jsonb in Python: accepted input, printing, steps and comparison.
 
-Numbers are int or Decimal, so that they print as they came in. MISSING is SQL's null; None is
-JSON's null.
+Numbers are int or Decimal, so they print as they came in. MISSING is SQL's null; None is JSON's
+null.
 """
 
 import json
@@ -41,9 +41,9 @@ _INT_DIGITS = 640
 
 
 def parse_jsonb(body: bytes) -> Json | Missing:
-    """Return the value that jsonb would hold.
+    """Return the value in jsonb.
 
-    MISSING if jsonb would refuse it or its text is too long.
+    MISSING if jsonb would refuse it or the text is too long.
     """
     numbers = _Numbers()
     try:
@@ -60,7 +60,7 @@ def parse_jsonb(body: bytes) -> Json | Missing:
 
 
 class _Numbers:
-    """Converts the numbers of one body, and counts how much longer they are when written out."""
+    """Converts the numbers of a body, and counts how much longer they are when written out."""
 
     def __init__(self) -> None:
         self.growth = 0
@@ -90,7 +90,7 @@ def _decoded(text: str, numbers: _Numbers) -> Json:
 
 
 def _length(number: int | Decimal) -> int:
-    """Return the number of characters that the number takes in print."""
+    """Return the number of characters of the number in print."""
     if type(number) is int:
         return len(str(number))
     sign, digits, exponent = cast("Decimal", number).as_tuple()
@@ -157,7 +157,7 @@ def _children(value: Any) -> Any:
 
 
 def text_of(value: Json | Missing) -> str | None:
-    """Return the text that `->>` gives: strings bare, everything else as jsonb prints it."""
+    """Return the text of `->>`: strings bare, everything else as jsonb prints it."""
     if type(value) is str:
         return value
     if value is None or value is MISSING:
@@ -191,7 +191,7 @@ def printed_text(value: Json) -> str:
 
 
 def canonical_text(value: Json) -> str:
-    """Return a text that is the same for values that are `is_equal`, and for no others."""
+    """Return a text, the same for values that are `is_equal`, and for no others."""
     return printed_text(_without_idle_zeros(value))
 
 
@@ -216,7 +216,7 @@ def _storage_order(member: tuple[str, Json]) -> tuple[int, bytes]:
 def element(value: Json | Missing, index: int) -> Json | Missing:
     if type(value) is list:
         return value[index] if -len(value) <= index < len(value) else MISSING
-    # jsonb stores a scalar as an array of one element, and its operators expose that.
+    # jsonb stores a scalar as an array of one element, and the operators expose it.
     return MISSING if type(value) is dict or index not in (0, -1) else value
 
 
@@ -231,14 +231,14 @@ def has_key(value: Json, key: str) -> bool:
 
 
 def containment_test(text: str) -> Callable[[Json], bool]:
-    """Return a test of whether a value contains that of a JSON text, which must be valid."""
+    """Return a test whether a value contains the value of a JSON text, which must be valid."""
     inner = parse_jsonb(text.encode())
     assert not isinstance(inner, Missing)
     return lambda value: contains(value, inner)
 
 
 def contains(value: Json, inner: Json) -> bool:
-    """Return whether `value @> inner`: an array may contain a scalar as one of its elements."""
+    """Return whether `value @> inner`: an array may contain a scalar as an element."""
     if type(value) is list and type(inner) not in (list, dict):
         return _has_element(value, inner)
     return _contains(value, inner)

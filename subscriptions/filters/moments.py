@@ -1,8 +1,8 @@
 """Moments in texts: dates and times with an offset, as ISO 8601 and Workfront write them.
 
-`2022-12-11T16:00:00.000-0800` and `2022-12-12T00:00:00Z` are one moment. The years are 1000 to
+`2022-12-11T16:00:00.000-0800` and `2022-12-12T00:00:00Z` are the same moment. The years are 1000 to
 2999, the fraction of a second has up to nine digits, of which six count. Python and PostgreSQL read
-exactly the same texts: MOMENT_TEXT admits no date that is not in the calendar.
+exactly the same texts: MOMENT_TEXT admits no date outside the calendar.
 """
 
 import re
@@ -17,7 +17,7 @@ _DATE = (
 _FRACTION = "[.:][0-9]{1,9}"
 _OFFSET = "(Z|[+-](0[0-9]|1[0-4]):?[0-5][0-9])"
 MOMENT_TEXT = f"{_DATE}T([01][0-9]|2[0-3])(:[0-5][0-9]){{2}}({_FRACTION})?{_OFFSET}"
-# In PostgreSQL: the fraction as its cast reads it, without digits that it would round.
+# In PostgreSQL: the fraction as the cast reads it, without digits it would round.
 FRACTION_EXPRESSION, FRACTION_REPLACEMENT = "^(.{19})[.:]([0-9]{1,6})[0-9]*", r"\1.\2"
 _SECONDS_END = 19
 _MOMENT = re.compile(MOMENT_TEXT)
@@ -35,10 +35,10 @@ def moment_of(text: str) -> datetime | None:
 
 
 def moment_text(moment: datetime) -> str:
-    """Return the text of a moment that is the same for all its spellings."""
+    """Return the text of a moment, the same for all spellings."""
     return moment.astimezone(UTC).isoformat()
 
 
 def is_within_years(moment: datetime) -> bool:
-    """Return whether `moment_text` gives a text that is a moment."""
+    """Return whether `moment_text` gives a moment."""
     return moment.astimezone(UTC).year in _YEARS

@@ -1,4 +1,4 @@
-"""Parsing of a filter's text into its syntax tree, or into an error that says how to correct it.
+"""Parsing of a filter's text into a syntax tree, or into an error with advice.
 
 `tree` has the meaning of the nodes, and the reasons why some combinations are refused.
 """

@@ -1,4 +1,4 @@
-"""The parts of a filter during parsing, each with the token that an error refers to."""
+"""The parts of a filter during parsing, each with the token for errors."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,7 +42,7 @@ Value: TypeAlias = Path | WrittenLiteral
 
 @dataclass(frozen=True, slots=True)
 class ExpressionPart:
-    """An expression and its first token."""
+    """An expression and the first token."""
 
     of: Condition | Value | WholeDocument
     token: Token
@@ -100,7 +100,7 @@ def _elements(value: jsonb.Json) -> int:
 
 
 def _number(token: Token) -> int | Decimal:
-    """Return one value for 5, 5.0 and 50e-1, so that equal filters have equal trees."""
+    """Return the same value for 5, 5.0 and 50e-1: equal filters have equal trees."""
     exponent = token.lower().partition("e")[2].lstrip("+-0")
     if len(exponent) > 4 or len(token) + int(exponent or 0) > _MAX_DIGITS:
         raise error_at(token, f"this number needs more than {_MAX_DIGITS} digits")

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-# To find a part with `_` takes its length times that of the text.
+# To find a part with `_` takes its length times the text's.
 MAX_PART = 100
 
-# None matches any one character.
+# None matches any character.
 _Part: TypeAlias = tuple[str | None, ...]
 _Find: TypeAlias = Callable[[str, int, int], int]
 
@@ -31,7 +31,7 @@ def like_test(pattern: str) -> Callable[[str], bool]:
         position, end = len(first), len(text) - len(last)
         if position > end or begins(text, 0, position) != 0 or ends(text, end, len(text)) != end:
             return False
-        # The first position where a part fits is never worse than a later one.
+        # The first position where a part fits is never worse than a later position.
         for find, length in found:
             at = find(text, position, end)
             if at < 0:
@@ -43,7 +43,7 @@ def like_test(pattern: str) -> Callable[[str], bool]:
 
 
 def like_expression(pattern: str) -> str:
-    """Return the pattern as a regular expression that must match the whole text."""
+    """Return the pattern as a regular expression for the whole text."""
     first, *others = map(_expression, _parts(pattern))
     if not others:
         return first
@@ -72,7 +72,7 @@ def _is_whole(find: _Find, length: int, text: str) -> bool:
 
 
 def _found(part: _Part) -> _Find:
-    """Return a function that gives the first position of the part in text[begin:end], or -1."""
+    """Return a function for the first position of the part in text[begin:end], or -1."""
     if None in part:
         expression = re.compile(_expression(part), re.DOTALL)
 

@@ -19,7 +19,7 @@ _CERTAINLY_SHORT = 10**18
 
 
 def reader(path: Path, kind: LiteralKind, literals: Iterable[Literal]) -> Reader:
-    """Return the reader of a value to compare with these literals of one kind.
+    """Return the reader of a value to compare with these literals of the same kind.
 
     A reader returns None for null: the value cannot be compared with a literal of this kind.
     """
@@ -43,7 +43,7 @@ def comparable_pair(left: Json | Missing, right: Json | Missing) -> tuple[Any, A
 def _beginning(_document: Document, value: Json | Missing) -> str | None:
     """Return the text, or a container's first character.
 
-    One character is enough against literals that begin with another.
+    A single character is enough against literals with another beginning.
     """
     if type(value) is dict:
         return "{"

@@ -1,8 +1,8 @@
-"""Parsing of filters that differ only in the texts that they compare with: one parse for a shape.
+"""Parsing of filters which differ only in the compared texts: a single parse for a shape.
 
-Applications subscribe once for each project, so thousands of filters are one text with another
+Applications subscribe once for each project, so thousands of filters are the same text with another
 name in it. A shape is that text with a mark in place of each string behind `=`, `!=`, `<=`, `>=` or
-`like`; to put the strings back into its tree takes a fiftieth of the time of parsing the filter.
+`like`; to put the strings back into the tree takes a fiftieth of the time of parsing the filter.
 """
 
 import re
@@ -15,28 +15,28 @@ from subscriptions.filters.parse import MAX_LENGTH, parse_filter
 from subscriptions.filters.patterns import is_costly
 from subscriptions.filters.tree import And, Comparison, Condition, Like, Not, Or
 
-# A character for private use: a filter that contains it is parsed by itself.
+# A character for private use: a filter with it is parsed by itself.
 _MARK = "\ue000"
-# Curly quotes may open and close strings as well, in ways that one expression cannot follow.
+# Curly quotes may open and close strings as well, in ways beyond a single expression.
 _UNUSUAL = re.compile(f"[{_MARK}‘’‚‛]")
-# Every string is matched, so that none is looked for inside another.
+# Every string is matched, so none is looked for inside another.
 _STRING = re.compile(
     r"(?P<before>=|\blike)(?P<space>\s*)'(?P<compared>(?:[^']|'')*)'|'(?:[^']|'')*'", re.IGNORECASE
 )
 
 
 def parse_alike(text: str) -> Condition:
-    """Return what `parse_filter` does, and raise the same, sooner if the shape is known."""
+    """Return and raise the same as `parse_filter`, sooner if the shape is known."""
     tree, strings = parse_shape(text)
     filled = _filled(tree, strings) if strings else tree
     return parse_filter(text) if filled is None else filled
 
 
 def parse_shape(text: str) -> tuple[Condition, Sequence[str]]:
-    """Return the tree of a filter with marks, and the strings that they stand for.
+    """Return the tree of a filter with marks, and the strings behind them.
 
-    `string_of` puts one back. Without strings there are no marks. It raises what `parse_filter`
-    does, except for a string that is no valid pattern.
+    `string_of` puts a string back. Without strings there are no marks. It raises the same as
+    `parse_filter`, except for an invalid pattern.
     """
     if _UNUSUAL.search(text):
         return parse_filter(text), ()
@@ -69,7 +69,7 @@ def _tree(shape: str) -> Condition | None:
 
 
 def _filled(tree: Condition, strings: Sequence[str]) -> Condition | None:
-    """Return the tree with these strings; None if one is no valid pattern."""
+    """Return the tree with these strings; None if any is an invalid pattern."""
     match tree:
         case Comparison(path, relation, str() as mark) if mark.startswith(_MARK):
             return Comparison(path, relation, strings[int(mark[1:])])

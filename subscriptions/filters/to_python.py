@@ -1,4 +1,4 @@
-"""Compilation of a syntax tree into a closure that tests one document.
+"""Compilation of a syntax tree into a closure which tests a document.
 
 Every closure answers only "is this certainly true?". `NOT` inverts the question instead of the
 answer (`not (a < b)` tests `a >= b`, and so on down to the leaves). So null needs no third value:
@@ -65,12 +65,12 @@ _OPPOSITE = {
 
 
 def to_python(tree: Condition) -> Test:
-    """Return a function that tests a document. It never raises and never changes the document."""
+    """Return a function which tests a document. It never raises and never changes the document."""
     return _test(tree, expected=True)
 
 
 def text_at(path: Path) -> Callable[[Document], str | None]:
-    """Return a function that gives a path's value as text, JSON as in jsonb; None for null."""
+    """Return a function for a path's value as text, JSON as in jsonb; None for null."""
     find = _find(path)
 
     def text(document: Document) -> str | None:
@@ -81,19 +81,19 @@ def text_at(path: Path) -> Callable[[Document], str | None]:
 
 
 def comparable_text(path: Path, texts: Iterable[str]) -> Callable[[Document], str | None]:
-    """Return a function that gives a path's text to compare with these; None for null.
+    """Return a function for a path's text to compare with these; None for null.
 
-    A text that equals none of them may be shortened.
+    A text unequal to all of them may be shortened.
     """
     find, read = _find(path), reader(path, LiteralKind.STRING, texts)
     return lambda document: cast("str | None", read(document, find(document)))
 
 
 def identity_at(path: Path) -> Callable[[Document], str | None]:
-    """Return a function that gives a path's value as text, equal for equal values only.
+    """Return a function for a path's value as text, equal for equal values only.
 
-    It gives None for null, and for JSON's null as well, because two messages that both lack a value
-    are not duplicates.
+    It gives None for null, and for JSON's null as well, because two messages without a value are
+    not duplicates.
     """
     find = _find(path)
 

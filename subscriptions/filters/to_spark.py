@@ -1,21 +1,20 @@
 """Compilation of a syntax tree into a boolean column of Spark, for messages of the archive.
 
-Conditions on the text of a header (`$$->'Header'->>'x'` with texts, `in`, `like`, `is null`)
-become Spark's own expressions: its strings compare by their UTF-8 bytes and its logic has SQL's
-three values, so the results are exact.
+Conditions on the text of a header (`$$->'Header'->>'x'` with texts, `in`, `like`, `is null`) become
+Spark's own expressions: strings compare by their UTF-8 bytes and the logic has SQL's three values,
+so the results are exact.
 
 All other conditions, above all those on the body, run the closures of `to_python` in Spark's Python
-workers, in one Arrow function. Spark has no equivalent of jsonb's numbers of any size, its equality
-and its limits, and a second implementation of those would be one too many. So the results are exact
-by construction. Workers need no grammar, because the tree is sent to them.
+workers, in one Arrow function. Spark has no equivalent of jsonb's numbers of any size, equality and
+limits, and a second implementation of those would be too much. So the results are exact by
+construction. Workers need no grammar, because the tree is sent to them.
 
-The filter is split at its topmost AND (`not (a or b)` counts as one), so that Spark evaluates its
-own conditions first and sends only the remaining rows to Python, with only the columns needed. An
-OR with one side in Python runs there as a whole, because Spark would call Python for every row
-anyway.
+The filter is split at its topmost AND (`not (a or b)` counts as AND), so Spark evaluates its
+conditions first and sends only the remaining rows to Python, with only the columns needed. An OR
+with a side in Python runs there as a whole, because Spark would call Python for every row anyway.
 
-Measured in one run on two busy cores, with 200,000 real payloads of 10 kB: 9,000 messages a second
-for a filter of the body, 65,000 to 129,000 for one of headers in Python, 126,000 to 213,000 in
+Measured in a run on two busy cores, with 200,000 real payloads of 10 kB: 9,000 messages a second
+for a filter of the body, 65,000 to 129,000 for a filter of headers in Python, 126,000 to 213,000 in
 Spark. Most of the time is spent on parsing JSON: a core parses 13,000 messages a second.
 """
 
@@ -46,7 +45,7 @@ from subscriptions.filters.tree import (
     Root,
 )
 
-# Spark is imported only when a column is made, so that any code may import this module.
+# Spark is imported only when a column is made, so any code may import this module.
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -87,7 +86,7 @@ def text_to_spark(path: Path, *, header: "Column", body: "Column") -> "Column":
 
 
 def _conjuncts(tree: Condition, *, expected: bool) -> Iterator[Condition]:
-    """Yield conditions whose conjunction is the tree, or with `expected=False` its negation."""
+    """Yield conditions whose conjunction is the tree, or with `expected=False` the negation."""
     match tree, expected:
         case Not(condition), _:
             yield from _conjuncts(condition, expected=not expected)

@@ -1,7 +1,7 @@
 """Compilation of a syntax tree into a boolean expression of PostgreSQL, which never raises.
 
-It needs PostgreSQL 15 or later. Each cast is inside a CASE whose condition admits only values that
-the cast accepts.
+It needs PostgreSQL 15 or later. Each cast is inside a CASE whose condition admits only values
+acceptable to the cast.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ _NUMBER_LENGTH = Sql(str(NUMBER_LENGTH))
 
 
 def to_sql(tree: Condition, *, header: str, body: str) -> tuple[str, list[Parameter]]:
-    """Return the expression and its parameters in order, for psycopg or Django.
+    """Return the expression and the parameters in order, for psycopg or Django.
 
     `header` and `body` are SQL of type jsonb, and are repeated at each use in the filter. So pass
     columns, such as those of `CROSS JOIN LATERAL (SELECT inturn_json(m.body) AS body OFFSET 0)`.
@@ -165,7 +165,7 @@ def _value(path: Path, roots: _Roots) -> Sql:
 
 
 def _bare(value: Sql) -> Sql:
-    """Return the text that `->>` would give if its last step led to this value."""
+    """Return the text of `->>` if the last step leads to this value."""
     return compose_sql("({} #>> '{{}}')", value)
 
 

@@ -24,8 +24,8 @@ from subscriptions.filters.tree import (
 def filter_identity(text: str) -> str:
     """Return the normal form of a filter; if it cannot be parsed, the text itself.
 
-    It is stored with each filter. A change of its format needs a migration that rewrites the stored
-    values; otherwise the groups of QUEUE event types fall apart.
+    It is stored with each filter. A change of the format needs a migration of the stored values;
+    otherwise the groups of QUEUE event types fall apart.
     """
     try:
         return normal_form(parse_filter(text)) if text else ""

@@ -1,10 +1,9 @@
 r"""The syntax tree of the filter language, and the meaning of each node.
 
-A filter is a condition over `$$`, the document of one message: `$$->'Header'`
-holds its headers, all text, and `$$->'Body'` its body if that is JSON. A body
-that is not JSON is missing, like any path that leads nowhere. So is one whose
-numbers, written out without exponents, take over a million characters more than
-the body has bytes.
+A filter is a condition over `$$`, the document of a message: `$$->'Header'` holds the headers, all
+text, and `$$->'Body'` the body if it is JSON. A body other than JSON is missing, like any path to
+nowhere. So is a body whose numbers, written out without exponents, take over a million characters
+more than the body has bytes.
 
 Every compiler (`to_python`, `to_sql`, `to_spark`) keeps these rules:
 
@@ -12,19 +11,19 @@ Logic
     SQL's three values: a missing path is null, a comparison with null is null,
     and a filter matches only if it is true. Nothing raises at run time.
 Steps
-    `->` and `->>` are PostgreSQL's: a name finds a member, an index an element,
-    negative indexes count from the end, and a scalar is its own element 0 and
-    -1. `->` keeps JSON's null, which is a value and not SQL's null; `->>` turns
-    it into null and writes every other value as PostgreSQL prints jsonb.
+    `->` and `->>` are PostgreSQL's: a name finds a member, an index an element, negative indexes
+    count from the end, and a scalar is its own element 0 and -1. `->` keeps JSON's null, which is a
+    value and not SQL's null; `->>` turns it into null and writes every other value as PostgreSQL
+    prints jsonb.
 `?` after `->`
     PostgreSQL's: a member's name, a text element, or the text itself.
 `@>` after `->`
-    PostgreSQL's: an object contains one with some of its members, an array one
-    with some of its elements, in any order, or a single element that is no array
-    or object; both as deep as the JSON on the right goes.
+    PostgreSQL's: an object contains an object with some of the members, an array contains an array
+    with some of the elements, in any order, or a single element, unless array or object; both as
+    deep as the JSON on the right goes.
 JSON (`->`) with = != in
-    Equality of jsonb, so 1 = 1.0, key order is nothing and values of different
-    types differ. A literal is the JSON value that it writes.
+    Equality of jsonb, so 1 = 1.0, key order is nothing and values of different types differ. A
+    literal is the JSON value written by it.
 JSON (`->`) with < <= > >=
     Two numbers by size and two strings by their UTF-8 bytes; everything else is
     null. PostgreSQL's total order of jsonb is not used, because it depends on the
@@ -40,13 +39,13 @@ Text (`->>`) with timestamptz '…'
 Text (`->>`) with true or false
     As booleans if the text is `true` or `false`; otherwise null.
 `in`
-    `x in (a, b)` is `x = a OR x = b`, and `not in` its negation.
+    `x in (a, b)` is `x = a OR x = b`, and `not in` the negation.
 `like`
-    Text only: `%` any text, `_` one character, `\` takes the next literally.
+    Text only: `%` any text, `_` a character, `\` takes the next literally.
 
-`parse_filter` refuses conditions that can never be true or that make no sense in PostgreSQL:
-JSON compared with text or a moment, `<` with true or false, two literals
-compared, a step, `?` or `@>` after `->>`, `like` on JSON.
+`parse_filter` refuses conditions never true or without sense in PostgreSQL: JSON compared with text
+or a moment, `<` with true or false, two literals compared, a step, `?` or `@>` after `->>`, `like`
+on JSON.
 """
 
 from dataclasses import dataclass
@@ -103,7 +102,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A path compared with a literal, or two paths that are both text or both JSON."""
+    """A path compared with a literal, or two paths, both text or both JSON."""
 
     path: Path
     operator: Operator
@@ -175,7 +174,7 @@ def kind_of(literal: Literal) -> LiteralKind:
 
 
 def json_literal(literal: Literal) -> str | int | Decimal | bool | None:
-    """Return a literal that is compared with JSON; `parse_filter` refuses moments there."""
+    """Return a literal for comparisons with JSON; `parse_filter` refuses moments there."""
     assert not isinstance(literal, datetime)
     return literal
 

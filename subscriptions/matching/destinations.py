@@ -1,9 +1,9 @@
 """The destination of a delivered message: a subscriber, a subscription of it, or an application.
 
-A message is either published, to all qualifying subscriptions, or delivered, to one destination. An
-application stands for all subscribers that have its name, as webMethods' default client does for
-all triggers of a server. A subscriber of the same name comes first.
-webMethods loses a message that is delivered to an unknown destination; Inturn refuses it.
+A message is either published, to all qualifying subscriptions, or delivered, to a destination. An
+application stands for all subscribers with its name, as webMethods' default client does for all
+triggers of a server. A subscriber of the same name comes first. webMethods loses a message for an
+unknown destination; Inturn refuses it.
 """
 
 from dataclasses import dataclass

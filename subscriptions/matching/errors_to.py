@@ -21,7 +21,7 @@ def failed_event_type() -> EventType:
 
 
 def errors_destination(name: str) -> Destination:
-    """Find the destination that `ErrorsTo` names, other than nobody.
+    """Find the destination in `ErrorsTo`, other than nobody.
 
     Raises UnknownDestinationError.
     """

@@ -33,7 +33,7 @@ def explain_matches(
 ) -> list[Explanation]:
     """Return for every subscription of the event type whether it qualifies, and why or why not.
 
-    `to` is None if the message was for a destination that no longer exists.
+    `to` is None if the message was for a destination no longer there.
     """
     subscriptions = subscriptions_of(event_type).select_related("policy", "event_type")
     return explain_each(event_type, subscriptions, document, to=to)
@@ -52,7 +52,7 @@ def explain_each(
     *,
     to: Destination | None = EVERYBODY,
 ) -> list[Explanation]:
-    """Return what `explain_matches` does, for all subscriptions of the event type, given.
+    """Return the result of `explain_matches` for all subscriptions of the event type, given.
 
     They may be those of another time: see `subscriptions.matching.past_subscriptions`.
     """
@@ -61,7 +61,7 @@ def explain_each(
 
 
 def why_not_there(to: Destination, document: Document) -> str:
-    """Return why the one subscription that a message is delivered to does not qualify.
+    """Return why the destination subscription of a message does not qualify.
 
     Empty if the destination is a whole subscriber, or if the subscription was changed or deleted
     since the message was matched. The value of a header is left out.
@@ -124,7 +124,7 @@ def _reason_matched(explanations: Sequence[Explanation], *, counts_shadow: bool)
 
 
 def _with_first_only(explanations: list[Explanation]) -> list[Explanation]:
-    """Keep only the first qualifying subscription, which is the one that a SYNC message calls."""
+    """Keep only the first qualifying subscription, called by a SYNC message."""
     fitting = [explanation.subscription for explanation in explanations if explanation.qualifies]
     if not fitting:
         return explanations

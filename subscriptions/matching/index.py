@@ -1,7 +1,7 @@
-"""An index of filters that require a text at a path, as most of many filters do.
+"""An index of filters with a required text at a path, as most filters have.
 
 `$$->'Header'->>'project' = 'p7'`, alone or joined to others by AND, is true only of messages with
-that text there, and `like 'p7-%'` of those with that beginning. So the text of a message finds
+this text there, and `like 'p7-%'` of those with this beginning. So the text of a message finds
 these filters among thousands, and only they and the filters without such a comparison have to be
 evaluated.
 """
@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r"[%_\\]")
 
 @dataclass(frozen=True, slots=True)
 class RequiredText:
-    """A filter is true only if the text at the path is this one, or begins with it."""
+    """A filter is true only if the text at the path is this text, or begins with it."""
 
     path: Path
     text: str
@@ -39,7 +39,7 @@ class RequiredText:
 
 @dataclass(frozen=True, slots=True)
 class _TextIndex:
-    """The places of the candidates that require a text of one length at one path, by that text."""
+    """For one path and length: required text → positions of the candidates."""
 
     read: Callable[[Document], str | None]
     length: int | None
@@ -51,7 +51,7 @@ class _TextIndex:
 
 
 class CandidateIndex:
-    """Candidates of which those that cannot qualify for a message are left out."""
+    """Candidates, without those impossible for a message."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self.candidates = candidates

@@ -71,11 +71,10 @@ _CANDIDATES = """
 
 
 def key_by_hash(key_hash: str) -> ApiKey | None:
-    """Return the key, usable or not, with its owner if it has one; its hash is left out.
+    """Return the key, usable or not, with the owner, if any; the hash is left out.
 
     Every call begins with this statement. So it also replaces Django's check of the connection,
-    which would cost another round trip: a connection that was lost since the last call is opened
-    again.
+    which would cost another round trip: a connection lost since the last call is opened again.
     """
     try:
         row = _key_row(key_hash)
@@ -105,13 +104,13 @@ def _key_row(key_hash: str) -> tuple[Any, ...] | None:
         connection.connection.prepare_threshold = sys.maxsize
         cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
         if connection.queries_logged:
-            # Django logs only the statements of its own cursors.
+            # Django logs only the statements of Django's cursors.
             connection.queries_log.append({"sql": _KEY_BY_HASH, "time": "0"})
         return cursor.execute(_KEY_BY_HASH, [key_hash], prepare=True, binary=True).fetchone()
 
 
 def event_type_by_name(name: str) -> EventType | None:
-    """Return the event type with the fields that publishing needs: no sample, no description."""
+    """Return the event type with the fields for publishing: no sample, no description."""
     row = _row(_EVENT_TYPE_BY_NAME, name)
     if row is None:
         return None
@@ -123,7 +122,7 @@ def event_type_by_name(name: str) -> EventType | None:
 
 
 def candidate_rows(event_type_id: int, *, filter_strings: Iterable[str]) -> list[tuple[Any, ...]]:
-    """Return columns of the subscriptions with no header filter string, or with one of these.
+    """Return columns of the subscriptions with no header filter string, or with any of these.
 
     Neither they nor their subscribers are INACTIVE.
     """

@@ -1,4 +1,4 @@
-"""Matching: the subscriptions that qualify for a message."""
+"""Matching: the qualifying subscriptions of a message."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _HAS_ANOTHER = "its FILTER_STRING header is"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A subscription that is not INACTIVE, with the fields that matching needs."""
+    """A subscription other than INACTIVE, with the fields for matching."""
 
     subscription_id: int
     subscriber_id: int
@@ -53,10 +53,10 @@ class Candidate:
 
 
 def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
-    """Return the event type's subscriptions that may qualify for messages with these headers.
+    """Return the event type's candidates for messages with these headers.
 
-    They are not INACTIVE, and their header filter string is empty or that of a message; those of a
-    subscriber are ordered by position. Takes one query.
+    They are not INACTIVE, and their header filter string is empty or a message's; those of a
+    subscriber are ordered by position. Takes a single query.
     """
     sent = {message[FILTER_STRING] for message in headers if FILTER_STRING in message}
     return [Candidate(*row) for row in candidate_rows(event_type.pk, filter_strings=sent)]
@@ -69,19 +69,20 @@ def qualifying_candidates(
     by_subscriber: bool = True,
     to: Destination = EVERYBODY,
 ) -> list[Candidate]:
-    """Return the candidates that qualify; for a FIRST subscriber only the first.
+    """Return the qualifying candidates; for a FIRST subscriber only the first.
 
-    A SHADOW one takes no message from an ACTIVE one: a FIRST subscriber gets its first ACTIVE one,
-    and the first SHADOW one if that is earlier. So the SHADOW ones of a subscriber record the
-    message as they would get it if all were ACTIVE. A default destination qualifies only if no
-    other one does; a SHADOW one takes no message from it, except from a SHADOW default destination.
-    A QUEUE passes `by_subscriber=False`, because it ignores subscribers. A message delivered to one
-    destination qualifies for no other.
+    SHADOW subscriptions never compete with ACTIVE ones. A FIRST subscriber gets its first matching
+    ACTIVE subscription; an earlier matching SHADOW subscription is recorded too. So a subscriber's
+    SHADOW subscriptions record the message as if all were ACTIVE. A default destination qualifies
+    only if no other subscription does; a SHADOW subscription takes messages from SHADOW default
+    destinations only. A QUEUE passes `by_subscriber=False`, because it ignores subscribers. A
+    message for a destination qualifies for no other.
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
     recorded: set[int] = set()
-    # Whether another subscription than a default destination qualifies, and one that is not SHADOW.
+    # Whether another subscription than a default destination qualifies, and a subscription other
+    # than SHADOW.
     is_matched = is_taken = False
     for candidate in _default_ones_last(subscriptions):
         if not to.includes(candidate.subscriber_id, candidate.subscription_id):
@@ -101,7 +102,7 @@ def qualifying_candidates(
 
 def _default_ones_last(subscriptions: Iterable[Candidate]) -> Iterable[Candidate]:
     found = list(subscriptions)
-    # Few event types have one: the others are not sorted.
+    # Few event types have a default destination: the others are not sorted.
     return (
         sorted(found, key=attrgetter("takes_unmatched"))
         if any(match.takes_unmatched for match in found)
@@ -110,7 +111,7 @@ def _default_ones_last(subscriptions: Iterable[Candidate]) -> Iterable[Candidate
 
 
 def groups(chosen: Sequence[Candidate]) -> list[int]:
-    """Return the QUEUE group of each candidate, from 0; -1 for a SHADOW one, which is in none.
+    """Return the QUEUE group of each candidate, from 0; -1 for SHADOW, outside all groups.
 
     Candidates with the same filter identity and the same header string share a group.
     """
@@ -153,9 +154,9 @@ def without_value(reason: str) -> str:
     return "it has another FILTER_STRING header" if reason.startswith(_HAS_ANOTHER) else reason
 
 
-# Large, because filters are evaluated in rotation, and then a cache of recent ones that is any
-# smaller than their number is useless: 20,000 filters with a cache of 10,000 took 6.5 s a publish.
-# Each takes 3.5 kB.
+# Large, because filters are evaluated in rotation, and then a cache of recent filters smaller than
+# their number is useless: 20,000 filters with a cache of 10,000 took 6.5 s a publish. Each takes
+# 3.5 kB.
 @lru_cache(maxsize=200_000)
 def _compiled(filter_text: str) -> Callable[[Document], bool]:
     try:

@@ -1,9 +1,9 @@
 """The subscriptions of an event type as they were at a moment, from the configuration log.
 
 The log has the fields of a row before and after each change. So the rows of today, with the changes
-since then undone from the newest to the oldest, are the rows of that moment. A change counts from
-the time in the log, which is a little before its commit: of a message published in between, the log
-alone does not show which configuration it met.
+since then undone from the newest to the oldest, are the rows of the moment. A change counts from
+the time in the log, a little before the commit: of a message published in between, the log alone
+does not show which configuration it met.
 """
 
 import copy
@@ -42,8 +42,8 @@ class TooManyChangesError(Exception):
 class PastSubscriptions:
     """`rows` are as they were, and not to be saved; those deleted since have negative ids.
 
-    `changes` has the oldest change since then for each id, if there is one. `created` are the ids
-    of those of today that did not exist.
+    `changes` has the oldest change since then for each id, if any. `created` are the ids of today's
+    rows which did not exist.
     """
 
     rows: list[Subscription] = field(default_factory=list)
@@ -54,7 +54,7 @@ class PastSubscriptions:
 def subscriptions_at(
     moment: datetime, event_type: EventType, today: Sequence[Subscription]
 ) -> PastSubscriptions:
-    """Return the subscriptions of the event type; `today` are all of the present ones.
+    """Return the subscriptions of the event type; `today` are all present rows.
 
     Raises TooManyChangesError.
     """
@@ -111,7 +111,7 @@ def _names_in(change: ConfigurationChange, names: Iterable[str]) -> list[str]:
 
 
 class _Past:
-    """The rows by the names that they had after the changes not undone yet."""
+    """The rows by their names after the changes not undone yet."""
 
     def __init__(self, today: Iterable[Subscription]) -> None:
         self._subscriptions: dict[str, Subscription] = {}
@@ -149,7 +149,7 @@ class _Past:
             self._rename(change, row, before["name"])
 
     def _note(self, change: ConfigurationChange, row: Any) -> None:
-        """Remember it as the oldest so far of the subscriptions that it concerns."""
+        """Remember it as the oldest so far of the concerned subscriptions."""
         for subscription in self._subscriptions.values():
             if row is subscription or row is subscription.subscriber:
                 self._changes[subscription.pk] = change
@@ -178,7 +178,7 @@ class _Past:
 
     def result(self, moment: datetime) -> PastSubscriptions:
         for name, row in list(self._subscriptions.items()):
-            # The log does not have those that were imported with their database, or by a program.
+            # The log lacks rows imported with their database, or by a program.
             if row.pk > 0 and row.created_at > moment:
                 self._created.add(self._subscriptions.pop(name).pk)
         rows = sorted(

@@ -1,8 +1,8 @@
 """The event type of the replies to a message: the value of the header `ReplyTo`.
 
 `Quote.Made` publishes each reply to all matching subscriptions. `Quote.Made; destination=abc`, or
-`abc/main`, delivers it to that subscriber, or that one of its subscriptions. The publisher must be
-allowed to publish the event type itself: otherwise receivers could publish it on its behalf.
+`abc/main`, delivers it to the subscriber, or to the subscription. The publisher must be allowed to
+publish the event type itself: otherwise receivers could publish it on the publisher's behalf.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class ReplyToRefusedError(Exception):
 
 
 def find_reply_to(text: str, *, publisher: Publisher) -> ReplyTo:
-    """Find the event type that `ReplyTo` names; raise ReplyToRefusedError.
+    """Find the event type in `ReplyTo`; raise ReplyToRefusedError.
 
     The destination is not looked up.
     """

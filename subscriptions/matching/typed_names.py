@@ -1,10 +1,10 @@
-"""Configured objects by the names that people type; an unknown name is an error with a suggestion.
+"""Configured objects by typed names; an unknown name is an error with a suggestion.
 
-A subscription's name is unique only within its subscriber, so it may be typed as
+A subscription's name is unique only within the subscriber, so it may be typed as
 `subscriber/subscription`, as every page shows it.
 
-The answer to a caller with a limited reach is the same for a name that others have as for a name
-that nobody has, and suggests none.
+The answer to a caller with a limited reach is the same for a name of others as for an unknown name,
+and suggests none.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from subscriptions.values.names import MAX_NAME_LENGTH, is_name
 from subscriptions.values.references import subscription_condition
 
 LONGEST_SUBSCRIPTION = 2 * MAX_NAME_LENGTH + 1
-# Comparing this many names with the typed one takes some tens of milliseconds.
+# The comparison of so many names with the typed name takes some tens of milliseconds.
 _COMPARED = 5_000
 _CUTOFF = 0.6
 _FULL_NAME = Concat(F("subscriber__name"), Value("/"), F("name"))
@@ -38,8 +38,8 @@ def subscription_ids(text: str, *, reach: Reach | None) -> list[int]:
     """Return the ids of the subscriptions with this id, name, or `subscriber/subscription`.
 
     A number is always an id, and need not exist: the history names deleted subscriptions by it.
-    Raise UnknownNameError for a name that no subscription has. With a limited reach there are none
-    of such a name instead; the caller restricts the rows of the others.
+    Raise UnknownNameError for a name without a subscription. With a limited reach there are none of
+    such a name instead; the caller restricts the rows of the others.
     """
     if reach == Reach():
         raise UnknownNameError(_hidden(Subscription))
@@ -82,7 +82,7 @@ def names_to_suggest(model: type[Model], count: int, *, reach: Reach | None) -> 
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name that is most like the typed one, in any letter case; empty if none is."""
+    """Return the name most like the typed name, in any letter case; empty if none is."""
     folded = {known.casefold(): known for known in names}
     (found, *_) = [*get_close_matches(name.casefold(), folded, n=1, cutoff=_CUTOFF), ""]
     if not found:

@@ -1,4 +1,4 @@
-"""An API key and its scope, owner and validity. Only its hash is stored."""
+"""An API key and scope, owner and validity. Only the hash is stored."""
 
 import hashlib
 import secrets
@@ -19,7 +19,7 @@ class Scope(models.TextChoices):
 
 
 def new_key() -> str:
-    """Return a new key: a prefix that identifies it as Inturn's, and 256 random bits."""
+    """Return a new key: a prefix to identify it as Inturn's, and 256 random bits."""
     return f"inturn_{secrets.token_urlsafe(32)}"
 
 
@@ -30,14 +30,14 @@ def hash_of(key: str) -> str:
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def usable(self, *, now: datetime) -> "ApiKeyQuerySet":
-        """Return the keys that are neither revoked nor expired."""
+        """Return the keys neither revoked nor expired."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
 class ApiKey(models.Model):
-    """A key with one scope; publish keys belong to a publisher, fetch keys to a subscriber.
+    """A key with a scope; publish keys belong to a publisher, fetch keys to a subscriber.
 
-    A read key with one of them is limited to it: see `subscriptions.reach`.
+    A read key with either is limited to it: see `subscriptions.reach`.
     """
 
     name = models.CharField(max_length=200, blank=True, default="")

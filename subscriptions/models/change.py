@@ -1,10 +1,10 @@
-"""The configuration log: each change with its author, before and after; and its transactions."""
+"""The configuration log: each change with author, before and after; and transactions."""
 
 from django.db import models
 
 
 class ConfigurationTransaction(models.Model):
-    """A transaction that changed configuration cached for publishing; a trigger writes the row.
+    """A transaction with a change of configuration cached for publishing; a trigger writes the row.
 
     See `delivery.ingest.cache`.
     """

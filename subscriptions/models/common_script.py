@@ -6,7 +6,7 @@ from subscriptions.models.named_object import Named, Watched
 
 
 class CommonScript(Named):
-    """A script that others include with a line `$include$name`.
+    """A script which others include with a line `$include$name`.
 
     With `runs_first` it is executed before each script of a subscription; several in the order of
     their names.
@@ -20,7 +20,7 @@ class CommonScript(Named):
 
 
 class ScriptLibrary(Watched):
-    """One row: how often common scripts changed; without it never. A trigger counts."""
+    """A single row: how often common scripts changed; without it never. A trigger counts."""
 
     version = models.IntegerField(default=0)
 

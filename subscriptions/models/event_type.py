@@ -1,4 +1,4 @@
-"""An event type: the messages that may be published, and how they are delivered."""
+"""An event type: the publishable messages, and how they are delivered."""
 
 from django.core.validators import MinValueValidator
 from django.db import models

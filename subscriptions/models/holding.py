@@ -7,11 +7,11 @@
 | SHADOW | match and are recorded | wait |
 | INACTIVE | do not match | wait |
 
-SHADOW is for subscriptions alone. Its record is a delivery that is settled as SHADOW in the
-publishing transaction (see `delivery.publishing.shadow`).
+SHADOW is for subscriptions alone. The record is a delivery settled as SHADOW in the publishing
+transaction (see `delivery.publishing.shadow`).
 
-A subscription has a status, its subscriber has one, and the installation has one for all sending,
-ACTIVE or HELD. A delivery is sent only while all three are ACTIVE. The view
+A subscription has a status, the subscriber has a status, and the installation has a status for all
+sending, ACTIVE or HELD. A delivery is sent only while all three are ACTIVE. The view
 `subscriptions_standing` combines them for each subscription.
 """
 
@@ -46,7 +46,7 @@ class Sending(models.TextChoices):
 
 
 class Holdable(models.Model):
-    """An object that can be HELD, with the end of the hold and the rate of sending its backlog."""
+    """An object with status HELD, the end of the hold and the rate of sending the backlog."""
 
     held_until = models.DateTimeField(
         null=True,
@@ -66,7 +66,7 @@ class Holdable(models.Model):
 
 
 class Installation(Holdable):
-    """One row; if it is missing, nothing is held."""
+    """A single row; if it is missing, nothing is held."""
 
     sending = models.CharField(max_length=8, choices=Sending, default=Sending.ACTIVE)
     updated_at = models.DateTimeField(auto_now=True)

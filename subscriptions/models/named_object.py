@@ -6,7 +6,7 @@ from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 
 class Watched(models.Model):
-    """A row that senders cache: a trigger writes `changed_in` with every insert and update.
+    """A row cached by senders: a trigger writes `changed_in` with every insert and update.
 
     It is the xid8 of the transaction. A timestamp would not do: the clocks of web servers differ,
     and a transaction may commit long after the time it wrote.

@@ -6,7 +6,7 @@ from django.db import models
 from subscriptions.models.named_object import Named, Watched
 from subscriptions.values.number_lists import ANY_SUCCESS, check_seconds_listed, check_success_codes
 
-# The policy of a subscription that names none.
+# The policy of a subscription without one.
 DEFAULT_POLICY = "teamforge"
 
 
@@ -51,7 +51,7 @@ def _action(default: Action, help_text: str) -> "models.CharField[str, str]":
 
 
 class Policy(Named, Watched):
-    """One row per policy; built-in policies cannot be changed.
+    """A row per policy; built-in policies cannot be changed.
 
     `blocks_when_overloaded` applies to 503 and 429: both then block the lane, whatever their own
     action is, and Retry-After is honoured up to `retry_after_max_seconds`.

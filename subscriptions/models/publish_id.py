@@ -1,6 +1,6 @@
-"""A publish id: the part of a TeamForge publish address that identifies its publisher.
+"""A publish id: the part of a TeamForge publish address which identifies the publisher.
 
-Only its hash is stored.
+Only the hash is stored.
 """
 
 import uuid
@@ -24,7 +24,7 @@ class PublishIdQuerySet(models.QuerySet["PublishId"]):
 
 
 class PublishId(models.Model):
-    """One publish id of a publisher; without a valid one its publish addresses are switched off."""
+    """A publish id of a publisher; without a valid id the publish addresses are switched off."""
 
     publisher = models.ForeignKey(Publisher, on_delete=models.CASCADE, related_name="publish_ids")
     hash = models.CharField(max_length=64, unique=True, editable=False)

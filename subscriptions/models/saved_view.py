@@ -1,14 +1,14 @@
-"""A view of a list that a person saved: its filters under a name."""
+"""A saved view of a list: the filters under a name."""
 
 from django.contrib.auth.models import User
 from django.db import models
 
 
 class SavedView(models.Model):
-    """The filters of a list, as the query of its address, for its owner or for everybody.
+    """The filters of a list, as the query of the address, for the owner or for everybody.
 
     `list_name` is the list's model, such as `delivery.delivery`. A view is only a link: whoever
-    opens it sees what their own rights allow.
+    opens it sees rows within their own rights.
     """
 
     MAX_NAME_LENGTH = 80

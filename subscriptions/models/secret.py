@@ -25,7 +25,7 @@ class SigningSecretQuerySet(models.QuerySet["SigningSecret"]):
 
 
 class SigningSecret(Watched):
-    """One secret of a subscription; all that have not expired sign each request."""
+    """A secret of a subscription; all unexpired secrets sign each request."""
 
     subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="secrets")
     secret = EncryptedJSONField(default=new_secret)

@@ -13,7 +13,7 @@ class SignInKind(models.TextChoices):
 
 
 class Door(models.TextChoices):
-    """Where a password is asked for; failures at one door do not count at another."""
+    """Where a password is asked for; failures at a door do not count at another."""
 
     CONSOLE = "CONSOLE", "the console"
     TEAMFORGE = "TEAMFORGE", "the login of TeamForge's clients"
@@ -21,7 +21,7 @@ class Door(models.TextChoices):
 
 
 class SignIn(models.Model):
-    """One sign-in, failure or sign-out; `subscriptions.sign_in` has the rules of refusal.
+    """A sign-in, failure or sign-out; `subscriptions.sign_in` has the rules of refusal.
 
     Only names of existing users are stored, because people sometimes type a password as the name.
     Failures are counted by `account`, a digest of the name as typed, and by `origin`, the address

@@ -1,4 +1,4 @@
-"""A subscriber: an application that receives messages, and the unit of order."""
+"""A subscriber: a receiving application, and the unit of order."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -69,8 +69,8 @@ class Subscriber(Named, Watched, Holdable):
     )
     # Hashed like a person's password: it was chosen elsewhere, and may be short.
     queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
-    # Sent with each delivery of its subscriptions. Null without any, so that nobody has to decrypt
-    # an empty object for each subscriber that is loaded.
+    # Sent with each delivery of the subscriptions. Null without any, so nobody has to decrypt an
+    # empty object for each loaded subscriber.
     headers = EncryptedJSONField(null=True, blank=True, default=None, editable=False)
     status = models.CharField(
         max_length=8, choices=SubscriberStatus, default=SubscriberStatus.ACTIVE, editable=False

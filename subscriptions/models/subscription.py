@@ -37,17 +37,17 @@ class JoinMode(models.TextChoices):
 
 
 class Subscription(Watched, Holdable):
-    """The messages that a subscriber requests, and the endpoint or mailbox that gets them.
+    """The messages that a subscriber requests, and the endpoint or mailbox for them.
 
     `headers` is a JSON object of the headers to send along; `auth` is one of `{"type": "none"}`,
     `{"type": "basic", "username", "password"}` and `{"type": "bearer", "token"}`. Both are
     encrypted at rest.
 
-    `filter` is the text as typed, `filter_identity` its normal form. Subscriptions share a QUEUE
+    `filter` is the text as typed, `filter_identity` the normal form. Subscriptions share a QUEUE
     group, or conflict in a SYNC event type, if they have the same identity and the same
     `header_filter_string`. `save` writes both.
 
-    `script_version` is the number of changes of `script`, 0 if there never was one: a trigger
+    `script_version` is the number of changes of `script`, 0 if there never was a script: a trigger
     counts.
     """
 
@@ -188,7 +188,7 @@ class Subscription(Watched, Holdable):
             )
         ]
         constraints = [
-            # Code that writes the filter without `save` fails here, instead of creating a separate
+            # Code which writes the filter without `save` fails here, instead of creating a separate
             # group.
             models.CheckConstraint(
                 name="subscription_filter_has_identity",
@@ -241,7 +241,7 @@ class Subscription(Watched, Holdable):
                 condition=~models.Q(status="INACTIVE"),
             ),
             models.Index(fields=["changed_in"], name="subscription_changed"),
-            # Queried for each delivery that is read: a message's headers are loaded only for these.
+            # Queried for each read delivery: a message's headers are loaded only for these.
             models.Index(
                 fields=["event_type", "id"],
                 name="subscription_forwarding",
@@ -279,7 +279,7 @@ class Subscription(Watched, Holdable):
 
     @property
     def has_place_without_lane(self) -> bool:
-        """Whether a delivery in no lane may be sent again: not that of a SYNC message.
+        """Whether a delivery in no lane may be sent again: not of a SYNC message.
 
         It was in a mailbox, or waited for the other messages of a join.
         """
@@ -287,7 +287,7 @@ class Subscription(Watched, Holdable):
 
     @property
     def held_by(self) -> "Subscription | Subscriber | None":
-        """Return the row whose status stops its deliveries; the installation may hold them too."""
+        """Return the row whose status stops the deliveries; the installation may hold them too."""
         owners: tuple[Subscription | Subscriber, ...] = (self, self.subscriber)
         return next((owner for owner in owners if owner.status != SubscriptionStatus.ACTIVE), None)
 

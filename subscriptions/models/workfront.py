@@ -1,4 +1,4 @@
-"""An event subscription created by Workfront's API, with its id and the client's document."""
+"""An event subscription created by Workfront's API, with the id and the client's document."""
 
 import uuid
 
@@ -8,7 +8,7 @@ from subscriptions.models.subscription import Subscription
 
 
 class WorkfrontSubscription(models.Model):
-    """Deleted with its subscription, or alone if a client deletes one that has a history.
+    """Deleted with the subscription, or alone if a client deletes a subscription with a history.
 
     `document` is the client's, without the token, which the subscription has. `digest` covers the
     fields by which two of them are duplicates.

@@ -1,11 +1,11 @@
-"""The process that executes scripts: it reads jobs from standard input, a socket, and answers.
+"""The process for scripts: it reads jobs from standard input, a socket, and answers.
 
 It is started by path, with an empty environment (`subscriptions.scripts.worker`), and imports
-nothing of Inturn. So a script that breaks out of the engine finds no settings, keys or database.
-Each script gets a new engine, so no script sees the leftovers of another. There are three limits:
-the engine's own on processor time, memory and stack, which a script sees as an error; the kernel's
-timer of processor time, which ends the process where the engine does not check (a native loop);
-and the kernel's limit on memory.
+nothing of Inturn. So a script outside of the engine finds no settings, keys or database. Each
+script gets a new engine, so no script sees the leftovers of another. There are three limits: the
+engine's own on processor time, memory and stack, which a script sees as an error; the kernel's
+timer of processor time, which ends the process where the engine does not check (a native loop); and
+the kernel's limit on memory.
 """
 
 import json
@@ -17,7 +17,7 @@ import struct
 import sys
 import time
 
-# The module `quickjs` starts a thread for a class that is not used here.
+# The module `quickjs` starts a thread for a class unused here.
 import _quickjs as quickjs
 
 SECONDS = 0.5
@@ -37,11 +37,11 @@ _NOT_RUN = "throw null;"
 # Discards the value of the script: converting it to a Python object may fail or cost memory.
 _NO_VALUE = "\n;void 0"
 # Header names are matched as in filters (`subscriptions.filters.document.header_name`). Assigned to
-# `this` rather than declared by `var`, so that a script may declare the same names in any way. Its
-# value collects the output. The functions it needs are captured before the script runs, which may
-# replace `JSON`, `String` or `Object.prototype`. It returns the body of the usual output, an object
-# and nothing else, as JSON; 0 for any other output, which `_COLLECTOR` collects: to compile that
-# takes longer than to execute most scripts.
+# `this` rather than declared by `var`, so a script may declare the same names in any way. The value
+# collects the output. The functions it needs are captured before the script runs, which may replace
+# `JSON`, `String` or `Object.prototype`. It returns the body of the usual output, an object and
+# nothing else, as JSON; 0 for any other output, which `_COLLECTOR` collects: to compile it takes
+# longer than to execute most scripts.
 _BEGINNING = """
 this.$outmessage = this.$param = void 0; this.$statuscode = 200; this.$outheader = {};
 this.$inheader = new Proxy($inheader, { get: function (headers, name) {
@@ -186,8 +186,7 @@ def new_context() -> quickjs.Context:
 def described(error: Exception) -> dict:  # type: ignore[type-arg]
     """Return the message and the place of an error.
 
-    A frame of the script has brackets, or is the only frame; other frames are of code that it
-    parsed.
+    A frame of the script has brackets, or is the only frame; other frames are of code parsed by it.
     """
     if isinstance(error, MemoryError):
         return {"error": "out of memory", "line": None, "column": None}

@@ -1,10 +1,9 @@
 """Inlining of common scripts into a script, and the place of an error in the result.
 
-A line `$include$name` is replaced by the text of that common script, between two comments that
-`located_line` finds again: so an inlined script is plain text wherever it is stored or executed. An
-include that cannot be inlined stays as it is. It is refused when a script is saved; if its common
-script was deleted at that moment, the engine reports that `$include$name` is not defined, with its
-line.
+A line `$include$name` is replaced by the text of the common script, between two comments for
+`located_line`: so an inlined script is plain text wherever it is stored or executed. An impossible
+include stays as it is. It is refused when a script is saved; if the common script was deleted at
+this moment, the engine reports `$include$name` as not defined, with the line.
 """
 
 import re
@@ -16,7 +15,7 @@ from subscriptions.scripts.jobs import ScriptFault
 # The text of a common script may occur several times in it.
 MAX_INLINED_LENGTH = 500_000
 MAX_DEPTH = 20
-# Among which a cycle is searched; a longer one is too deep.
+# Among which a cycle is searched; a longer chain is too deep.
 MAX_NAMES = 500
 
 _MARK = "$include$"
@@ -26,21 +25,21 @@ _FIRST, _BEGIN, _END = "//$first$", "//$begin$", "//$end$"
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Common scripts by name; `first` are the names of those that run first."""
+    """Common scripts by name; `first` are the names of those run first."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     first: Sequence[str] = ()
 
 
 def inlined_script(script: str, library: Library) -> str:
-    """Return the script as it is executed; one without includes is returned as it is."""
+    """Return the script as it is executed; a script without includes is returned as it is."""
     if not library.first and _MARK not in script:
         return script
     return _Inlining(library).whole(script)
 
 
 def included_names(script: str) -> Iterator[tuple[str, int]]:
-    """Yield the names that a script includes, with their lines."""
+    """Yield the included names of a script, with their lines."""
     for found in _LINE.finditer(script):
         yield found[1], script.count("\n", 0, found.start()) + 1
 
@@ -70,7 +69,7 @@ def located_line(script: str, line: int) -> tuple[str, int]:
     for text in script.split("\n")[:line]:
         name, number = places[-1]
         if text.startswith((_FIRST, _BEGIN)):
-            # The include's own line has become this one.
+            # The include's own line has become this line.
             places[-1] = name, number + text.startswith(_BEGIN)
             places.append((text.rpartition("$")[2], 0))
         elif text.startswith(_END) and len(places) > 1:
@@ -103,7 +102,7 @@ class _Inlining:
         if name in within or name not in self._library.texts:
             return None
         text = self._library.texts[name]
-        # One more, so that includes of empty scripts come to an end as well.
+        # Plus one: includes of empty scripts come to an end as well.
         self.room -= len(text) + 1
         if len(within) >= MAX_DEPTH:
             self.room = -1
@@ -113,7 +112,7 @@ class _Inlining:
 
 
 def _include_chain(name: str, target: str, library: Library, *, seen: set[str]) -> list[str]:
-    """Return the names by which one common script includes another one; empty if it does not."""
+    """Return the chain of includes from `name` to `target`; empty without a chain."""
     if name == target:
         return [name]
     if name in seen or len(seen) > MAX_NAMES:

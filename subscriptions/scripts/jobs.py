@@ -12,7 +12,7 @@ MAX_PARAM_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A script and its input.
+    """A script and the input.
 
     `headers` is a JSON object, `message` is JSON if `is_json`, else any text.
     """
@@ -48,7 +48,7 @@ class ScriptFault:
 
     `text` may quote the message, because a script may throw any text. `shared`, for people who may
     not see payloads, then has `kind` instead. `line` and `column` count from 1, if known. `source`
-    is the common script that they are about, if it is one.
+    is the common script with the fault, if any.
     """
 
     text: str
@@ -71,7 +71,7 @@ class ScriptFault:
 
 
 def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:
-    """Validate the values that the engine collected."""
+    """Validate the values collected by the engine."""
     body, param, headers = answer["body"], str(answer["param"]), answer["headers"] or {}
     assert isinstance(headers, dict)
     if len(param) > MAX_PARAM_LENGTH or param in (".", ".."):

@@ -1,9 +1,8 @@
-"""The script pool of a process: a few workers, each used by its own thread.
+"""The script pool of a process: a few workers, each used by a separate thread.
 
-Batches are executed one at a time, so that scripts leave a core to everything else; only if one
-lasts long does the other worker take the next. A slow script is moved to the slow worker until it
-is fast again. So runaway scripts queue behind each other, and delay other scripts only the first
-time.
+Batches are executed one at a time, so scripts leave a core to everything else; only during a long
+batch does the other worker take the next. A slow script is moved to the slow worker until it is
+fast again. So runaway scripts queue behind each other, and delay other scripts only the first time.
 """
 
 import atexit
@@ -27,9 +26,9 @@ QUICK_WORKERS = 2
 # Deliveries without a script, and the web server, come first.
 QUICK_NICENESS, SLOW_NICENESS = 5, 15
 SLOW_SECONDS = 0.1
-# A batch waits at most this long for the one before it.
+# A batch waits at most this long for the previous batch.
 TURN_SECONDS = 0.2
-# A process that was killed from outside is not the script's fault: try the script once more.
+# A process killed from outside is not the script's fault: try the script once more.
 MOST_DEATHS = 2
 
 _RUNAWAY = f"stopped after {SECONDS * 1000:.0f} ms of processor time"
@@ -76,7 +75,7 @@ class ScriptPool:
         return self._quick.submit(self._run_in_turn, quick, seconds=seconds)
 
     def try_out(self, job: Job) -> ScriptResult:
-        """Execute a person's trial, apart from scripts that deliveries and publishers wait for."""
+        """Execute a person's trial, apart from the scripts of deliveries and publishers."""
         return self._slow.submit(self._run, [job], seconds=0, niceness=SLOW_NICENESS).result()[0]
 
     def check(self, script: str) -> ScriptFault | None:
@@ -111,7 +110,7 @@ class ScriptPool:
             except WorkerDiedError as error:
                 deaths += 1
                 if results:
-                    # The job that ended the process is the first of the next batch.
+                    # The fatal job is the first of the next batch.
                     break
                 if error.is_runaway:
                     self._record_speed(jobs[0].script, is_slow=True)
@@ -183,7 +182,7 @@ def _result(answer: dict[str, Any], script: str) -> ScriptResult:
 
 
 def _kind_of(thrown: str, script: str) -> str:
-    """Return words for what was thrown, without its text; empty if that text is the engine's own.
+    """Return words for the thrown value, without its text; empty if the text is the engine's own.
 
     A name in the engine's text is none of the message's if the script has it.
     """

@@ -1,7 +1,7 @@
-"""The values of a JSON text that a script gets changed: JavaScript's numbers have 53 bits.
+"""The values of a JSON text changed for a script: JavaScript's numbers have 53 bits.
 
-`$inmessage` is the parsed body. Its numbers are doubles, so longer ones are rounded, and of equal
-names in an object the last one counts. `$intext` has the text.
+`$inmessage` is the parsed body. Numbers are doubles, so longer numbers are rounded, and of equal
+names in an object the last counts. `$intext` has the text.
 """
 
 import json
@@ -15,7 +15,7 @@ _LONGEST_SHOWN = 40
 
 
 def unkept_values(body: bytes) -> list[str]:
-    """Return a sentence for each value that a script cannot keep, at most MOST_SHOWN."""
+    """Return a sentence for each value a script cannot keep, at most MOST_SHOWN."""
     found: dict[str, None] = {}
 
     def number(text: str) -> None:

@@ -1,4 +1,4 @@
-"""One engine process and its connection, used by one thread."""
+"""An engine process and the connection to it, used by one thread."""
 
 import signal
 import socket
@@ -16,8 +16,8 @@ from subscriptions.scripts.engine import LENGTH
 _ENGINE = Path(__file__).with_name("engine.py")
 # Far more than a script may take: after such a silence the process is stopped, or the machine is.
 SILENCE_SECONDS = 20.0
-# Answers of so much time are read together: each time that a thread wakes up, it takes the
-# interpreter from the event loop.
+# Answers of so much time are read together: each time a thread wakes up, it takes the interpreter
+# from the event loop.
 COLLECT_SECONDS = 0.001
 MOST_BYTES = 1 << 20
 
@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 20
 class WorkerDiedError(Exception):
     """The process is gone.
 
-    `is_runaway`: the kernel ended it because the script exceeded its time.
+    `is_runaway`: the kernel ended it because the script exceeded the time limit.
     """
 
     def __init__(self, *, is_runaway: bool) -> None:
@@ -34,7 +34,7 @@ class WorkerDiedError(Exception):
 
 
 class Worker:
-    """Starts its process on first use, and again after it died. Use it from one thread only."""
+    """Starts a process on first use, and again after its death. Use it from a single thread."""
 
     def __init__(self, *, niceness: int) -> None:
         self._niceness = niceness
@@ -46,7 +46,7 @@ class Worker:
         return None if self._process is None else self._process.pid
 
     def answers(self, request: dict[str, Any]) -> Iterator[Any]:
-        """Send a request and yield its answers; raises WorkerDiedError.
+        """Send a request and yield the answers; raises WorkerDiedError.
 
         If the caller does not read all answers, the process is ended.
         """
@@ -70,7 +70,7 @@ class Worker:
         raise WorkerDiedError(is_runaway=self.end() == -signal.SIGPROF)
 
     def end(self) -> int | None:
-        """End the process and return its exit code."""
+        """End the process and return the exit code."""
         if self._process is None:
             return None
         process, self._process = self._process, None
@@ -88,7 +88,7 @@ class Worker:
         if self._process is None or self._socket is None:
             ours, theirs = socket.socketpair()
             with theirs:
-                # Neither our environment nor our folder: a script that breaks out cannot leak them.
+                # Neither our environment nor our folder: an escaped script cannot leak them.
                 command = [sys.executable, "-I", str(_ENGINE), str(self._niceness)]
                 self._process = subprocess.Popen(
                     command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env={}, cwd="/"

@@ -1,7 +1,7 @@
-"""The addresses that an endpoint may have: public ones, and those that the administrator allows.
+"""The possible addresses of an endpoint: public addresses, and those allowed by the administrator.
 
-The ranges are the union of those that Svix and Hook0 refuse, and a few that no legitimate endpoint
-uses. The URLs of Inturn's built-in receivers are an exception:
+The ranges are the union of those refused by Svix and Hook0, and a few unused by legitimate
+endpoints. The URLs of Inturn's built-in receivers are an exception:
 `subscriptions.values.built_in_receivers` says which they are, and why they are safe.
 """
 
@@ -57,7 +57,7 @@ FORBIDDEN_NETWORKS: dict[Network, str] = {
 _PUBLIC_IPV6 = ip_network("2000::/3")
 # Networks whose addresses end with an IPv4 address.
 _IPV4_AT_END = (ip_network("64:ff9b::/96"), ip_network("::ffff:0:0:0/96"))
-# The part of an interface id that announces an IPv4 address (ISATAP, RFC 5214), without its bits
+# The part of an interface id announcing an IPv4 address (ISATAP, RFC 5214), without the bits
 # "universal" and "group".
 _ISATAP = 0x0000_5EFE
 _ISATAP_MASK = 0xFCFF_FFFF
@@ -66,7 +66,7 @@ _ISATAP_MASK = 0xFCFF_FFFF
 class AddressRefusedError(OSError):
     """This address may not be called.
 
-    An OSError, so that a connector treats it as a failed connect.
+    An OSError, so a connector treats it as a failed connect.
     """
 
     def __init__(self, address: str) -> None:
@@ -78,10 +78,10 @@ class AddressRefusedError(OSError):
 
 
 def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
-    """Return whether an endpoint may have this address; False for a string that is no address.
+    """Return whether an endpoint may have this address; False for a string other than an address.
 
-    An IPv4 address embedded in an IPv6 one is checked as well: allowing a NAT64 gateway does not
-    allow the private addresses behind it.
+    An IPv4 address embedded in an IPv6 address is checked as well: allowing a NAT64 gateway does
+    not allow the private addresses behind it.
     """
     try:
         carrier, *carried = _with_embedded(_canonical(address))
@@ -100,7 +100,7 @@ def check_address(address: str, *, allowed_networks: Collection[Network]) -> Non
 
 
 def _canonical(address: str) -> Address:
-    """Return the address without brackets and zone, and an IPv4-mapped one as IPv4."""
+    """Return the address without brackets and zone, and an IPv4-mapped address as IPv4."""
     parsed = ip_address(address.strip("[]").partition("%")[0])
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
         return parsed.ipv4_mapped

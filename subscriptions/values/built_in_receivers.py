@@ -5,19 +5,19 @@ Nevertheless a newcomer's first message must reach a built-in receiver without a
 other addresses of this machine, and all other pages of the web server, must stay refused. So the
 exception is no address and no network, but a form of URL:
 
-- A URL is a built-in receiver's only if its encoded form is, character by character,
-  INTURN_BASE_URL followed by `/receiver/` and a token of fixed length. The administrator chose that
-  host and port, and the view behind that path answers, records and calls nothing.
-  `http://localhost:8000/…` instead of `http://127.0.0.1:8000/…`, a name of somebody's own with that
+- A URL is a built-in receiver's only if the encoded form is, character by character,
+  INTURN_BASE_URL followed by `/receiver/` and a token of fixed length. The administrator chose this
+  host and port, and the view behind the path answers, records and calls nothing.
+  `http://localhost:8000/…` instead of `http://127.0.0.1:8000/…`, another name with the same
   address, another port or path, a query, and a script's longer path are different texts, and stay
   refused.
 - Only the URL counts, never an answer: redirects are not followed.
-- Callers must send such a request on connections that no other URL uses
-  (`delivery.senders.http.client`): connections are guarded when they are made, so a kept connection
-  to the web server would lead any later request to its other pages.
-- If the base URL has a name, its addresses are those that this machine's resolver returns on
-  connecting. The owner of that name can lead the request elsewhere, as far as host and port go,
-  but can choose neither its path nor, without a subscription, its body.
+- Callers must send such a request on connections for no other URL (`delivery.senders.http.client`):
+  connections are guarded when they are made, so a kept connection to the web server would lead any
+  later request to other pages of it.
+- If the base URL has a name, the addresses are those returned by this machine's resolver on
+  connecting. The owner of the name can lead the request to another host and port, but can choose
+  neither the path nor, without a subscription, the body.
 """
 
 import re
@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
 @dataclass(frozen=True, slots=True)
 class BuiltInReceiverUrls:
-    """The built-in receivers of one installation; `url in own` takes a URL's encoded form."""
+    """The built-in receivers of an installation; `url in own` takes a URL's encoded form."""
 
     beginning: str
 
@@ -55,7 +55,8 @@ def built_in_receivers(base_url: str) -> BuiltInReceiverUrls:
     try:
         return BuiltInReceiverUrls(parse_endpoint(text).url)
     except EndpointError:
-        # A base URL that is no endpoint, such as one with two dots: no endpoint has this beginning.
+        # A base URL unusable as endpoint, such as a name with two dots: no endpoint has this
+        # beginning.
         return BuiltInReceiverUrls(text)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
-# A provider's customer has a network of this size, so it counts as one origin.
+# A provider's customer has a network of this size, so it counts as a single origin.
 IPV6_PREFIX = 64
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address; None if there is none, as for a request that used no network."""
+    """Return the client's address; None if absent, as for a request without a network."""
     return address_of(request.META)
 
 
@@ -20,7 +20,7 @@ def address_of(environ: Mapping[str, Any]) -> str | None:
     """Return the address of the client of a WSGI environ, as `client_address` does.
 
     If INTURN_BASE_URL is https and our server has no TLS files, a proxy is in front: the last
-    address of X-Forwarded-For is the one that the proxy saw, and all earlier ones may be forged.
+    address of X-Forwarded-For is the address seen by the proxy, and all earlier ones may be forged.
     Without a proxy the client itself sets the header, and it is ignored.
     """
     address = environ.get("REMOTE_ADDR", "")
@@ -35,7 +35,7 @@ def address_of(environ: Mapping[str, Any]) -> str | None:
 
 
 def origin_of(address: str | None) -> str:
-    """Return the origin to count by: an IPv4 address, or the network of an IPv6 one.
+    """Return the origin to count by: an IPv4 address, or the network of an IPv6 address.
 
     Anybody with IPv6 has a great many addresses.
     """

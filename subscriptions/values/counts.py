@@ -1,4 +1,4 @@
-"""A number with its noun, for texts that people read."""
+"""A number with a noun, for texts for people."""
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """Encryption at rest of signing secrets and endpoint credentials.
 
 Values are Fernet tokens (AES-128-CBC with HMAC-SHA256) under the first of `INTURN_ENCRYPTION_KEYS`;
-the other keys only decrypt. To change the key, put the new one in front of the old one, and run
+the other keys only decrypt. To change the key, put the new key in front of the old, and run
 `manage.py rotate_keys`, which rewrites every row.
 """
 
@@ -47,7 +47,7 @@ def decrypt(token: str) -> Any:
 
 
 class EncryptedJSONField(models.TextField):  # type: ignore[type-arg]
-    """A JSON value that the database sees only encrypted; it cannot be searched."""
+    """A JSON value, in the database only encrypted; it cannot be searched."""
 
     def from_db_value(
         self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper

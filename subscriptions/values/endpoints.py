@@ -17,7 +17,7 @@ MAX_ENDPOINT_LENGTH = 2000
 INTERNAL = "webr://"
 
 _METHOD_PREFIX = re.compile(r"([A-Za-z]+):(?=https?:)", re.IGNORECASE)
-# Characters that clients may read differently: white space, controls and backslashes.
+# Characters read differently by some clients: white space, controls and backslashes.
 _AMBIGUOUS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _HOST_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -31,7 +31,7 @@ class EndpointError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedEndpoint:
-    """`url` is pure ASCII, its host IDNA-encoded, so that every client reads it the same way."""
+    """`url` is pure ASCII, the host IDNA-encoded, so every client reads it the same way."""
 
     method: str
     url: str
@@ -40,7 +40,7 @@ class ParsedEndpoint:
 
 
 def parse_endpoint(text: str) -> ParsedEndpoint:
-    """Parse `https://…`, or `PATCH:https://…` with one of METHODS; raises EndpointError."""
+    """Parse `https://…`, or `PATCH:https://…` with any of METHODS; raises EndpointError."""
     _refuse_ambiguous(text)
     prefix = _METHOD_PREFIX.match(text)
     method = prefix[1].upper() if prefix else "POST"
@@ -53,7 +53,7 @@ def parse_endpoint(text: str) -> ParsedEndpoint:
     port = _port(parts)
     url = _url(parts, host=host)
     if text.endswith("?") and not parts.query:
-        # `urlsplit` does not tell an empty query from none, but a receiver that signs its URL does.
+        # `urlsplit` does not tell an empty query from none, but a receiver with a signed URL does.
         url += "?"
     return ParsedEndpoint(method=method, url=url, host=host, port=port)
 
@@ -71,12 +71,12 @@ def parse_url(text: str) -> ParsedEndpoint:
 def check_endpoint(
     text: str, *, allowed_networks: Collection[Network], built_in_receivers: Container[str] = ()
 ) -> ParsedEndpoint:
-    """Parse an endpoint; raises AddressRefusedError if any address of its host is forbidden.
+    """Parse an endpoint; raises AddressRefusedError if any address of the host is forbidden.
 
     The URLs of `built_in_receivers` are accepted whatever their address is.
 
-    A host that has no address yet, or is not resolved within RESOLVE_SECONDS, is accepted: it may
-    be set up later. That is safe, because the senders check the very address that they connect to.
+    A host without an address yet, or not resolved within RESOLVE_SECONDS, is accepted: it may be
+    set up later. This is safe, because the senders check the very address of the connection.
     """
     endpoint = parse_endpoint(text)
     if endpoint.url in built_in_receivers:
@@ -99,7 +99,7 @@ def check_literal(endpoint: ParsedEndpoint, *, allowed_networks: Collection[Netw
 
 
 def _refuse_ambiguous(text: str) -> None:
-    # In bytes: an index serves look-ups by endpoint, and bounds the size of its entries.
+    # In bytes: an index serves look-ups by endpoint, and bounds the size of an entry.
     if len(text.encode(errors="surrogatepass")) > MAX_ENDPOINT_LENGTH:
         raise EndpointError(
             f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; "
@@ -185,7 +185,7 @@ def _url(parts: SplitResult, *, host: str) -> str:
 
 
 def addresses_of(host: str) -> list[str]:
-    """Resolve a host within RESOLVE_SECONDS; an empty list if that fails or takes longer."""
+    """Resolve a host within RESOLVE_SECONDS; an empty list on failure or time-out."""
     try:
         return resolver.addresses_of(host)
     except UnresolvedError:

@@ -1,4 +1,4 @@
-"""Validation of a subscription's filter string: the values that a header FILTER_STRING can have."""
+"""Validation of a subscription's filter string: the possible values of a header FILTER_STRING."""
 
 from django.core.exceptions import ValidationError
 

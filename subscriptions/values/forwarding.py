@@ -1,13 +1,13 @@
-"""The headers of a message that are sent along to an endpoint.
+"""The headers of a message sent along to an endpoint.
 
 A subscription lists patterns: each is a header name, or the beginning of names followed by `*`; a
 single `*` matches every header. Some headers are never sent along, even if they are listed: those
-of the connection or the body, credentials, those that control Inturn, and the names that Inturn
-itself uses to inform receivers.
+of the connection or the body, credentials, those in control of Inturn, and Inturn's own names for
+receivers.
 
-A message keeps its headers under one spelling, `header_name`. A header is sent under the name that
-the list spells, with its underscores, so that a receiver finds `X_Custom_Id`; those that a `*`
-matches are sent as they are kept, but TeamForge's FILTER_STRING, which has no other name.
+A message keeps headers under a single spelling, `header_name`. A header is sent under the list's
+spelling, with underscores, so a receiver finds `X_Custom_Id`; those matched by a `*` are sent as
+kept, but TeamForge's FILTER_STRING, which has no other name.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,9 +25,9 @@ from subscriptions.values.header_values import (
 
 MAX_PATTERNS = 50
 ANY = "*"
-# The credential that the publisher of a SYNC message passes on.
+# The credential passed on by the publisher of a SYNC message.
 FORWARD_AUTHORIZATION = "x-forward-authorization"
-# Headers of a message, made by Inturn: the message that is replied to. Nobody else can set them.
+# Headers of a message, made by Inturn: the answered message. Nobody else can set them.
 REPLIED_PREFIX = "inturn-replied-"
 
 _FILTER_STRING = "FILTER_STRING"
@@ -52,9 +52,9 @@ _RESERVED_PREFIXES = ("content-", "inturn-", "proxy-", "webhook-", "x-forwarded-
 
 @dataclass(frozen=True, slots=True)
 class ForwardedHeaders:
-    """The headers of one message for one endpoint.
+    """The headers of a message for an endpoint.
 
-    `left_out` are the names of headers that did not fit or cannot be sent.
+    `left_out` are the names of headers too large or impossible to send.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ def is_never_forwarded(name: str) -> bool:
 def checked_patterns(texts: Iterable[str]) -> list[str]:
     """Return the patterns as stored: lower-case, without two for the same header.
 
-    Raises HeaderError for a pattern that can match nothing.
+    Raises HeaderError for a pattern without any match.
     """
     spelled: dict[str, str] = {}
     for text in texts:
@@ -117,8 +117,8 @@ def forwarded_headers(
 ) -> ForwardedHeaders:
     """Select the headers to send along from those stored with a message, in the order of names.
 
-    A subscription's own header replaces the message's of that name. Headers beyond the limits are
-    left out. A value with a line break is never sent, no matter how it came to be stored.
+    A subscription's own header replaces the message's of the same name. Headers beyond the limits
+    are left out. A value with a line break is never sent, no matter how it came to be stored.
     """
     if not patterns:
         return ForwardedHeaders()

@@ -1,4 +1,4 @@
-"""The headers and credentials that a subscription may add to its requests."""
+"""The headers and credentials added to requests by a subscription."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -44,7 +44,7 @@ class HeaderError(ValueError):
 
 
 def check_header(name: str, value: str) -> None:
-    """Raise HeaderError unless any client can send this as one header of the subscription."""
+    """Raise HeaderError unless any client can send this as a header of the subscription."""
     if not is_header_name(name):
         raise HeaderError(
             f"{name[:50]!r} is not a header name: use letters, digits and hyphens, "
@@ -72,7 +72,7 @@ def is_header_name(name: str) -> bool:
 
 
 def is_sendable(name: str, value: str) -> bool:
-    """Return whether a client can write this as one header; the value need not be ASCII."""
+    """Return whether a client can write this as a header; the value need not be ASCII."""
     return is_header_name(name) and not _CONTROL.search(value) and not _SURROGATE.search(value)
 
 
@@ -97,9 +97,9 @@ def check_headers(headers: Mapping[str, str]) -> None:
 def with_shared(
     own: Mapping[str, str], shared: Mapping[str, str] | None, *, has_credential: bool
 ) -> dict[str, str]:
-    """Return a subscription's headers and those of its subscriber; the subscription's win.
+    """Return a subscription's headers and the subscriber's; the subscription's win.
 
-    With a credential of its own, or of the publisher, it gets no Authorization of the subscriber.
+    With an own credential, or the publisher's, it gets no Authorization of the subscriber.
     """
     taken = {name.lower() for name in own} | ({"authorization"} if has_credential else set())
     kept = {name: value for name, value in (shared or {}).items() if name.lower() not in taken}
@@ -109,7 +109,7 @@ def with_shared(
 def check_auth(
     auth: Mapping[str, Any], *, header_names: Collection[str], forwards: bool = False
 ) -> None:
-    """Raise HeaderError unless `auth` has one of the three forms of `Subscription.auth`.
+    """Raise HeaderError unless `auth` has any of the three forms of `Subscription.auth`.
 
     `forwards`: the publisher's credential is passed on, so the subscription may have none.
     """

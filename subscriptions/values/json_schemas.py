@@ -14,7 +14,7 @@ from subscriptions.values.schema_patterns import PatternError, schema_pattern
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _REFERENCES = ("$ref", "$dynamicRef")
-# Keywords that apply a schema to the same value of the message: a cycle of these never ends.
+# Keywords applying a schema to the same value of the message: a cycle of these never ends.
 _SAME_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 _SAME_PLACE = ("not", "if", "then", "else")
 
@@ -31,7 +31,7 @@ class JSONSchemaError(ValueError):
 
 
 def check_json_schema(schema: Any) -> None:
-    """Raise JSONSchemaError unless this is a schema of Draft 2020-12 that publishing can apply.
+    """Raise JSONSchemaError unless this is a schema of Draft 2020-12 applicable by publishing.
 
     It must have no remote, dangling or circular references.
     """
@@ -57,7 +57,7 @@ def check_json_schema(schema: Any) -> None:
 
 
 def _check_patterns(schema: Any) -> None:
-    """Refuse patterns that cannot be searched in linear time."""
+    """Refuse patterns not searchable in linear time."""
     parts = [(pointer, part) for pointer, part in _places(schema, ()) if isinstance(part, Mapping)]
     if _has(parts, "patternProperties") and _has(parts, "unevaluatedProperties"):
         raise JSONSchemaError(
@@ -93,7 +93,7 @@ def _check_references(schema: Any) -> None:
 
 
 class _References:
-    """The references among the schemas in a schema that apply to the same value of a message."""
+    """The references among the schemas in a schema for the same value of a message."""
 
     def __init__(self, places: Mapping[Pointer, Any]) -> None:
         self._places = places

@@ -6,11 +6,10 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 MAX_NAME_LENGTH = 200
-# Event types that Inturn itself publishes: everybody may subscribe to them, nobody may publish
-# them.
+# Event types published by Inturn itself: everybody may subscribe to them, nobody may publish them.
 RESERVED_PREFIX = "Inturn."
 
-# The event type of callback answers: each is sent to its message's CallbackURL, and nowhere else.
+# The event type of callback answers: each is sent to the message's CallbackURL, and nowhere else.
 UNSUBSCRIBABLE = "Inturn.Callback"
 
 _NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z")

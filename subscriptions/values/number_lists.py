@@ -1,4 +1,4 @@
-"""Lists of numbers that a policy has as text, such as the status codes that count as success."""
+"""Lists of numbers in a policy as text, such as the successful status codes."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _SUCCESS_CODE = re.compile(r"2\d\d", re.ASCII)
 
 
 def success_codes(text: str) -> frozenset[int] | None:
-    """Return the status codes that count as success; None for any 2xx."""
+    """Return the successful status codes; None for any 2xx."""
     return None if text == ANY_SUCCESS else frozenset(int(part) for part in _parts(text))
 
 

@@ -13,7 +13,7 @@ def subscription_condition(
 ) -> dict[str, str | int]:
     """Return the values by which rows are those of the subscription, by the given columns.
 
-    A number is an id, even if a subscription has that name. A longer number than any id is a name.
+    A number is an id, even if a subscription has this name. A longer number than any id is a name.
     """
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID:
         return {id: int(text)}

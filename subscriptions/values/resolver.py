@@ -1,10 +1,10 @@
 """Resolution of host names: names whose servers do not answer delay no other name.
 
-c-ares queries /etc/hosts and the name servers from one thread of its own, for any number of names
-at a time. libc's getaddrinfo occupies a thread for each name, for 10 s or more if its servers do
-not answer, so N such names exhaust a pool of N threads, whatever the limit per name; under uvloop N
-is 2 (libuv has 4 threads, and half of them may resolve). Sources of nsswitch.conf other than files
-and dns, such as mDNS or LDAP, are not queried.
+c-ares queries /etc/hosts and the name servers from a single separate thread, for any number of
+names at a time. libc's getaddrinfo occupies a thread for each name, for 10 s or more if the name
+servers do not answer, so N such names exhaust a pool of N threads, whatever the limit per name;
+under uvloop N is 2 (libuv has 4 threads, and half of them may resolve). Sources of nsswitch.conf
+other than files and dns, such as mDNS or LDAP, are not queried.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ import pycares
 
 log = logging.getLogger(__name__)
 
-# Longer than any healthy name server needs, and within the 5 s that connecting may take.
+# Longer than any healthy name server needs, and within the 5 s for connecting.
 RESOLVE_SECONDS = 3.0
 # After a failure the name is not queried again for this long: many lanes and messages may use it.
 FAILED_SECONDS = 5.0
@@ -44,7 +44,7 @@ class UnresolvedError(OSError):
 
 
 class Resolver:
-    """Resolves names for all threads of one process.
+    """Resolves names for all threads of a process.
 
     `servers` replace those of /etc/resolv.conf.
     """
@@ -104,7 +104,7 @@ class Resolver:
         return answer
 
     def _open_channel(self) -> pycares.Channel | None:
-        """Create the c-ares channel on first use; None if that is impossible."""
+        """Create the c-ares channel on first use; None if impossible."""
         if self._channel is None:
             try:
                 self._channel = pycares.Channel(
@@ -129,7 +129,7 @@ class Resolver:
     def _receive(
         self, host: str, future: "Future[Addresses]", result: Any, error: int | None
     ) -> None:
-        """Receive an answer of c-ares, in its thread."""
+        """Receive an answer of c-ares, in c-ares's thread."""
         if error is None:
             addresses = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))
             self._end(host, future, addresses or "the host's name has no address")
@@ -164,7 +164,7 @@ class Resolver:
         return self._failure(host, f"the name servers gave no answer within {seconds:g} s")
 
     def _failure(self, host: str, words: str) -> UnresolvedError:
-        """Record a failure for FAILED_SECONDS, and return its error."""
+        """Record a failure for FAILED_SECONDS, and return the error."""
         with self._turn:
             self._failed[host] = time.monotonic() + FAILED_SECONDS, words
             if len(self._failed) > _MOST_FAILED:

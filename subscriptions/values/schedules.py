@@ -13,7 +13,7 @@ def offset_seconds(
     """Return the offset of a retry from the first failure; the first retry is 1.
 
     The exponential offsets are Workfront's, `(2^n - 1)` units: each wait is twice as long as the
-    one before. With listed `waits` each retry has its own, and later retries have the last.
+    previous. With listed `waits` each retry has a wait, and later retries have the last.
     """
     if waits:
         return sum(waits[:retry]) + waits[-1] * max(retry - len(waits), 0)
@@ -21,5 +21,5 @@ def offset_seconds(
 
 
 def doubling_pause(first: float, *, failures: int, longest: float) -> float:
-    """Return the pause after so many failures in a row: `first`, then twice the one before."""
+    """Return the pause after so many failures in a row: `first`, then twice the previous."""
     return min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), longest)

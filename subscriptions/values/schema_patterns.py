@@ -15,7 +15,7 @@ MAX_PATTERN_LENGTH = 10_000
 # Bytes of a compiled pattern. `.{1,900}` has about 1 MB, because `.` is any character of Unicode.
 _SIZES = [2**exponent for exponent in range(10, 21)]
 # Bytes of the pattern times characters of the text. At worst, for `[ab]*a[ab]{1000}c` and a random
-# text, this takes about a second; nearly all searches take a thousandth of that.
+# text, this takes about a second; nearly all searches take a thousandth of it.
 _MAX_WORK = 2 * 10**10
 
 

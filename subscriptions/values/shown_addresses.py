@@ -1,7 +1,7 @@
-"""An address as people without the right to change it see it: its secrets are masked.
+"""An address as people without the right to change it see it: secrets in it are masked.
 
 Receivers hide tokens in the query, or in a long part of the path (Slack, Discord, Zapier). The SQL
-function `subscriptions_masked_url` follows the same rule, for texts that statements write.
+function `subscriptions_masked_url` follows the same rule, for texts written by statements.
 """
 
 import re
@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
 
 
 def masked_address(text: str) -> str:
-    """Return an endpoint, URL or other text with its query and long parts of its path masked."""
+    """Return an endpoint, URL or other text with query and long parts of the path masked."""
     return QUERY.sub(f"?{MASK}", LONG_PART.sub(f"/{MASK}", text)) if "://" in text else text
 
 
@@ -36,14 +36,14 @@ def recorded_address(text: str) -> str:
 
 
 def secret_address_key(url: str) -> str:
-    """Return a key for an address that is a secret: equal for equal ones, and no way back."""
+    """Return a key for a secret address: equal for equal addresses, and no way back."""
     return salted_hmac("inturn.address", url, algorithm="sha256").hexdigest()
 
 
 def named_secret_address(url: str) -> str:
-    """Return host, last four characters and a short mark of an address that is a secret as a whole.
+    """Return host, last four characters and a short mark of an address secret as a whole.
 
-    By the mark, addresses differ that end in the same parameter.
+    By the mark, addresses with the same last parameter differ.
     """
     host = url.partition("://")[2].partition("/")[0].partition("?")[0]
     return f"{host} {MASK}{url[-4:]} ({_mark(url)})"

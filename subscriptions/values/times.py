@@ -13,7 +13,7 @@ _ROUNDED_UNITS = ((86_400, "d", 72 * 3600), (3600, "h", 120 * 60), (60, "min", 1
 
 
 def with_plus(text: str) -> str:
-    """Return a time with the plus of its offset, if a space stands there; other texts unchanged."""
+    """Return a time with the plus of the offset, if a space stands there; other texts unchanged."""
     return _SPACE_FOR_PLUS.sub(r"\1+\2", text) if _SPACE_FOR_PLUS.fullmatch(text) else text
 
 
@@ -41,12 +41,12 @@ def time_text(moment: datetime) -> str:
 
 
 def duration(span: timedelta) -> str:
-    """Return the largest unit, and the next one while that matters: `2 h 5 min`, `3 d`."""
+    """Return the largest unit, and the next while it matters: `2 h 5 min`, `3 d`."""
     seconds = max(int(span.total_seconds()), 0)
     position = next((i for i, (size, _) in enumerate(_UNITS) if seconds >= size), len(_UNITS) - 1)
     size, unit = _UNITS[position]
     count, rest = divmod(seconds, size)
-    # Only below ten of a unit does the next smaller one matter.
+    # Only below ten of a unit does the next smaller unit matter.
     if count >= 10 or unit == "s":
         return f"{count} {unit}"
     smaller, smaller_unit = _UNITS[position + 1]
@@ -61,7 +61,7 @@ def largest_unit(span: timedelta) -> str:
 
 
 def rounded_duration(seconds: float) -> str:
-    """Return one suitable unit: `0.5 s`, `85 s`, `10 min`, `48 h`, `4 d`."""
+    """Return a suitable unit: `0.5 s`, `85 s`, `10 min`, `48 h`, `4 d`."""
     for size, unit, from_seconds in _ROUNDED_UNITS:
         if seconds >= from_seconds:
             return f"{seconds / size:,.0f} {unit}"

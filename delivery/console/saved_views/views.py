@@ -1,4 +1,4 @@
-"""Saved views of a list: those that a person sees, and which of them they may change.
+"""Saved views of a list: which a user sees and may edit.
 
 Everybody saves views of the lists that they may see, for themselves. People who may change
 deliveries also share them, and rename and delete shared ones of others.

@@ -24,8 +24,8 @@ from delivery.console.shared.times import with_times
 
 # A number of digits that fits into any bigint.
 LONGEST_ID = 18
-# Django's scripts for fields that are filled from others, which no form here has: with the
-# alphabets of the world, more than all other scripts of a page.
+# Django's slug scripts. No form here has prepopulated fields, and they outweigh all other scripts
+# of a page.
 _PREPOPULATING = ("urlify", "prepopulate", "xregexp")
 # The suffixes that Django's own list filters append to a field's name.
 _APPENDED = ("", "exact", "isnull", "id__exact")

@@ -93,7 +93,7 @@ def is_in_turn() -> "Column":
 
 
 def _archived(deliveries: "DataFrame") -> "DataFrame":
-    """Return UNARCHIVED of each settlement in the archive, without anything about attempts."""
+    """Return the archive's settlements as UNARCHIVED; columns about attempts are null."""
     from pyspark.sql import functions as sql
 
     made = {

@@ -1,23 +1,23 @@
--- Stores messages with every delivery they owe, all or nothing, in the order given.
--- A message without deliveries gets a journal entry, unless Inturn itself published it; if its
--- destination is one subscription, the entry names that one and says why it did not qualify.
+-- Stores messages with every delivery they owe, all or nothing, in the order given. A message
+-- without deliveries gets a journal entry, unless Inturn itself published it; if the destination is
+-- a subscription, the entry names it and why it did not qualify.
 --
 -- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
--- that within a lane the order of ids is the order of publication. A delivery with a group is of a
--- QUEUE message: the message's id selects its queue lane. A PULL delivery is in no lane but in a
--- mailbox. A VOLATILE delivery belongs to the present start of the server: a later one does not
+-- within a lane the order of ids is the order of publication. A delivery with a group is of a QUEUE
+-- message: the message's id selects the queue lane. A PULL delivery is in no lane but in a mailbox.
+-- A VOLATILE delivery belongs to the present start of the server: a later server start does not
 -- send it. The ids of an old broker's messages may have been reserved before
 -- (`delivery.importing`). A message whose idempotency key was used within 24 hours is not stored,
--- and its id is null.
+-- and the id is null.
 --
 -- With a horizon: stores nothing unless the configuration is the same as when those numbers were
--- read, in this statement's own snapshot (see `delivery.ingest.cache`). It also stores nothing
--- if one of the subscriptions was deleted: they are locked here once, where a foreign key of the
+-- read, in this statement's own snapshot (see `delivery.ingest.cache`). It also stores nothing if
+-- any of the subscriptions was deleted: they are locked here once, where a foreign key of the
 -- deliveries would look up each.
 --
 -- With a channel it notifies the senders itself: see `delivery.lifecycle.notifier`.
 --
--- A target has the values that the deliveries of many messages share; a match is a message (by its
+-- A target has the values shared by the deliveries of many messages; a match is a message (by its
 -- place) and a target.
 WITH held AS MATERIALIZED (
     SELECT id
@@ -53,7 +53,7 @@ WITH held AS MATERIALIZED (
         ) AS id, drafts.*
     FROM drafts
 ), taken AS (
-    -- Like `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never
+    -- Like `take_keys` and `answer_keys` in one. In the order of the keys, so two groups never
     -- deadlock.
     INSERT INTO delivery_idempotencykey (
         publisher_id, key, digest, message_id, deliveries, created_at
@@ -84,7 +84,7 @@ WITH held AS MATERIALIZED (
         (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
     FROM numbered
 ), answered AS MATERIALIZED (
-    -- A match finds its message by its place: hash joins are off, and a loop for each would be
+    -- A match finds the message by place: hash joins are off, and a loop for each would be
     -- quadratic.
     SELECT array_agg(numbered.id ORDER BY drawn.ordinal) AS ids
     FROM drawn
@@ -104,7 +104,7 @@ WITH held AS MATERIALIZED (
     SELECT
         answered.ids[match.ordinal + 1] AS message_id, match.target, match.place,
         row_number() OVER (PARTITION BY match.ordinal ORDER BY match.place) AS number,
-        -- No array has a priority if no target needs one.
+        -- No array has a priority if no target needs a priority.
         (%(priority)s::smallint[])[match.ordinal + 1] AS priority
     FROM answered, unnest(
         %(match_ordinal)s::int[], %(match_target)s::int[]

@@ -1,4 +1,4 @@
--- Stores the callbacks of QUEUE messages, one a group, in the transaction that stores the messages.
+-- Stores the callbacks of QUEUE messages, one a group, in the storing transaction of the messages.
 -- A delivery without a group has nobody who could answer.
 INSERT INTO delivery_callback (message_id, queue_group, url, hop, expires_at)
 SELECT DISTINCT delivery.message_id, delivery.queue_group, wanted.url, wanted.hop,

@@ -1,7 +1,7 @@
--- Stores the answer to a callback with its delivery, once: of several posts at a time one changes
--- the row.
--- The others wait for it at the UPDATE, find the row answered, and store nothing. If the answer
--- names a URL for an answer to itself, the next callback of the chain is stored as well.
+-- Stores the answer to a callback with a delivery, once: of several posts at a time the first
+-- changes the row. The others wait for it at the UPDATE, find the row answered, and store nothing.
+-- If the answer names a URL for an answer to itself, the next callback of the chain is stored as
+-- well.
 WITH drawn AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id
 ), answered AS (

@@ -1,4 +1,4 @@
--- Stores the answers under keys that this transaction has taken.
+-- Stores the answers under keys taken by this transaction.
 UPDATE delivery_idempotencykey AS taken
 SET message_id = answer.message_id, deliveries = answer.deliveries
 FROM unnest(%(key)s::text[], %(message_id)s::bigint[], %(deliveries)s::int[])

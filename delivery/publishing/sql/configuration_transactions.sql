@@ -1,5 +1,5 @@
--- The oldest transaction under way, and the committed changes of the configuration from that one
--- on.
+-- The oldest transaction under way, and the committed changes of the configuration from this
+-- transaction on.
 SELECT snapshot.oldest AS horizon, ARRAY(
     SELECT id FROM subscriptions_configurationtransaction WHERE id >= snapshot.oldest ORDER BY id
 ) AS seen

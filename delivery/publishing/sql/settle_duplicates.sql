@@ -1,10 +1,10 @@
--- Settles the duplicates among just stored deliveries, by the keys that `take_dedup_keys.sql` has
--- locked.
--- It is a statement of its own, so that it sees the commits of the transactions for which that one
--- waited. The first delivery of a key within the window is new, as is the next after one that
--- failed for good or is past the window: it holds the key from then on. A delivery after a
--- delivered one is a DUPLICATE. A delivery after one that is not settled, or in doubt, or deleted,
--- is IN_DOUBT. Delivery 0 is one that the old broker delivered (`delivery.importing`).
+-- Settles the duplicates among just stored deliveries, by the keys locked by `take_dedup_keys.sql`.
+-- It is a separate statement, to see the commits of the transactions for which
+-- `take_dedup_keys.sql` waited. The first delivery of a key within the window is new, as is the
+-- next after a finally failed delivery or past the window: it holds the key from then on. A
+-- delivery after a delivered delivery is a DUPLICATE. A delivery after one not settled, or in
+-- doubt, or deleted, is IN_DOUBT. Delivery 0 was delivered by the old broker
+-- (`delivery.importing`).
 -- Without partition pruning: see `delivery.database`.
 WITH keyed AS (
     SELECT

@@ -1,7 +1,7 @@
--- Settles the deliveries just stored that are not the first of their join ONLY ONE, by the keys
--- that `take_join_keys.sql` has locked. It is a statement of its own, so that it sees the commits
--- of the transactions for which that one waited. A delivery is the first if none was, or if the
--- time of the first is over.
+-- Settles the deliveries just stored which are not the first of their join ONLY ONE, by the keys
+-- locked by `take_join_keys.sql`. It is a separate statement, to see the commits of the
+-- transactions for which `take_join_keys.sql` waited. A delivery is the first if none was, or if
+-- the time of the first is over.
 WITH arrived AS (
     SELECT
         delivery.id, wanted.key, known.delivery_id AS first_id, subscription.join_name,

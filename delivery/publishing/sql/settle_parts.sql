@@ -1,5 +1,5 @@
--- Settles the parts of a join that is complete: another message has their contents. Execute it
--- after `waiting_parts.sql`, which locks them.
+-- Settles the parts of a complete join: another message has their contents. Execute it after
+-- `waiting_parts.sql`, which locks them.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
     WHERE delivery.id = ANY (%(delivery)s::bigint[])

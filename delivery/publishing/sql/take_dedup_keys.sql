@@ -1,7 +1,6 @@
--- Takes the keys that identify just stored messages to a subscription; other transactions wait for
--- them until the commit.
--- All transactions take them in one order, so that two never deadlock. A key that was taken before
--- stays with its delivery, and is locked.
+-- Takes the identifying keys of just stored messages for a subscription; other transactions wait
+-- for them until the commit. All transactions take them in a fixed order, so two never deadlock. A
+-- key taken before stays with the earlier delivery, and is locked.
 INSERT INTO delivery_dedupkey AS known (subscription_id, key, delivery_id)
 SELECT DISTINCT ON (keyed.subscription_id, keyed.key) keyed.subscription_id, keyed.key, delivery.id
 FROM unnest(

@@ -1,6 +1,5 @@
--- Takes those idempotency keys that were not used within 24 hours, and returns them.
--- Waits for a transaction that is taking one of them; in the order of the keys, so that two batches
--- never deadlock.
+-- Takes the idempotency keys not used within 24 hours, and returns them. Waits for a transaction
+-- taking any of them; in the order of the keys, so two batches never deadlock.
 INSERT INTO delivery_idempotencykey (publisher_id, key, digest, deliveries, created_at)
 SELECT %(publisher)s, key, digest, 0, now()
 FROM unnest(%(key)s::text[], %(digest)s::bytea[]) AS wanted (key, digest)

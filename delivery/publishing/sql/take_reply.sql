@@ -1,7 +1,7 @@
--- Takes the reply to a delivery, once; returns whether it was taken: not if the message is gone.
--- Of several at a time one inserts the row. The others wait until its transaction ends: after a
--- commit they take nothing. The endpoints of a QUEUE group have one reply together. The message is
--- locked against removal, so that no row stays without its message.
+-- Takes the reply to a delivery, once; returns whether it was taken: not if the message is gone. Of
+-- several at a time the first inserts the row. The others wait until this transaction ends: after a
+-- commit they take nothing. The endpoints of a QUEUE group have a single reply together. The
+-- message is locked against removal, so no row stays without a message.
 WITH kept AS MATERIALIZED (
     SELECT id FROM delivery_message WHERE id = %(message)s::bigint FOR KEY SHARE
 ), taken AS (
