@@ -57,7 +57,7 @@ class BacklogField(serializers.ChoiceField):
 def check_holding(values: Mapping[str, Any], *, now: datetime, status: str) -> None:
     """Raise ValidationError for fields that contradict the status, whose field is named `status`.
 
-    Null is valid with every status, so that an answer can be sent back.
+    Null is valid with every status, so an answer can be sent back.
     """
     wanted, until = values.get(status), values.get("held_until")
     wrong = {}
@@ -87,7 +87,7 @@ def release_of(
 def apply_status(
     owner: Subscription | Subscriber, values: Mapping[str, Any], *, actor: str
 ) -> None:
-    """Set the status if it is given, and the end of a hold if one is given."""
+    """Set the status if it is given, and the end of a hold if given."""
     match values.get("status"):
         case SubscriptionStatus.INACTIVE:
             toggle.deactivate_owner(owner, actor=actor)

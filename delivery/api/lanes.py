@@ -175,7 +175,7 @@ def _problem(lane: Lane, error: Exception) -> Problem:
 
 
 def _place(name: str) -> dict[str, Any]:
-    """Return the look-up of a lane by the columns behind its name, which have an index."""
+    """Return the look-up of a lane by the columns behind the name, which have an index."""
     kind, colon, number = name.partition(":")
     if not colon:
         return {"kind": LaneKind.TOPIC, "subscriber__name": name}

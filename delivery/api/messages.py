@@ -121,7 +121,7 @@ def _shown_callbacks() -> QuerySet[Callback]:
 
 
 def _shown_replies(message: Message) -> list[Reply]:
-    """Return the first replies; query the database only for messages that want any."""
+    """Return the first replies; query the database only for messages with any."""
     if not may_be_replied_to(message.headers, event=message.event_type.name):
         return []
     return list(Reply.objects.filter(message=message).order_by("delivery_id")[:SHOWN_REPLIES])

@@ -309,7 +309,7 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
 
 
 def leave_out_receivers(deliveries: list[dict[str, Any]]) -> None:
-    """Empty the fields that publishers do not see: details of receivers, and names of people."""
+    """Empty the fields hidden from publishers: details of receivers, and names of people."""
     for delivery in deliveries:
         delivery["reason"] = ""
         for attempt in delivery.get("attempts", ()):

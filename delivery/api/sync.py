@@ -55,7 +55,7 @@ HEADER = OpenApiParameter(
 
 
 def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
-    """Raise Problem for headers that a SYNC event type does not allow."""
+    """Raise Problem for headers forbidden for a SYNC event type."""
     for name, reason in _REFUSED_HEADERS.items():
         if name in headers:
             detail = (

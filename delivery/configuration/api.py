@@ -167,7 +167,7 @@ class ApplyView(ApiView):
 
 
 def _plan_of(given: DriftRequest, make: Callable[[ConfigurationRequest], Plan]) -> Plan:
-    """Return the plan that `make` returns for a valid request; its document's faults are a 400."""
+    """Return the plan that `make` returns for a valid request; the document's faults are a 400."""
     values = given.validated_data
     try:
         document = checked_document(
@@ -213,7 +213,7 @@ def _answer(
 
 
 def _changes(plan: Plan) -> dict[str, Any]:
-    """Return the changes of a plan or drift, with secrets masked, and what is not changed."""
+    """Return the changes of a plan or drift, with secrets masked, and the unchanged parts."""
     changes = [
         {
             "verb": change.verb,

@@ -1,4 +1,4 @@
-"""Planning and applying documents in this installation, with its networks, senders and backlogs."""
+"""Planning and applying documents in this installation, with networks, senders and backlogs."""
 
 from typing import Any
 
@@ -30,14 +30,14 @@ def plan_document(document: ConfigurationRequest) -> Plan:
 
 
 def drift_of(document: ConfigurationRequest) -> Plan:
-    """Return all differences from the document, including those that cannot be applied."""
+    """Return all differences from the document, including inapplicable differences."""
     found = drift(document)
     found.refuse_faults()
     return found
 
 
 def apply_document(document: ConfigurationRequest, *, digest: str, actor: str) -> Plan:
-    """Apply the plan with this digest; subscriptions that become ACTIVE deliver their backlog.
+    """Apply the plan with this digest; newly ACTIVE subscriptions deliver their backlog.
 
     Raises RefusedDocumentError, or PlanChangedError if the plan has another digest; then nothing is
     done.

@@ -1,4 +1,4 @@
-"""The effect of a plan on the archived messages of the last days: the request, and its findings."""
+"""The effect of a plan on the archived messages of the last days: the request, and the findings."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ MOST_DAYS = 3660
 def request_effect(plan: Plan, *, days: int, actor: str, now: datetime) -> PipelineRun | None:
     """Request an EFFECT run of the pipeline; None if the plan changes no matches.
 
-    An open run of the same changes and days is returned instead of a second one; raises
+    An open run of the same changes and days is returned instead of a second run; raises
     `pipeline.TooManyRunsError`.
     """
     options = effect_options(plan, days=days, now=now)

@@ -1,4 +1,4 @@
-"""Subscriptions that match other messages by a plan, with their conditions before and after."""
+"""Subscriptions with other matches by a plan, with their conditions before and after."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from subscriptions.models import EventType, Subscription, SubscriptionStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchCondition:
-    """A subscription's own conditions for a message of its event type."""
+    """A subscription's own conditions for a message of the event type."""
 
     header_filter_string: str
     filter: str
@@ -19,13 +19,13 @@ class MatchCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernedSubscription:
-    """A subscription with its conditions `before` and `after`; None if no message matches.
+    """A subscription with conditions `before` and `after`; None if no message matches.
 
     None: there is no such subscription, or it is INACTIVE. HELD makes no difference: messages match
-    and are stored. A SHADOW subscription sends nothing: from SHADOW to ACTIVE its matches are
-    deliveries more. One that stays SHADOW, or is created so, has the difference of its recorded
-    matches. A default destination is left out: its messages are those that no other subscription
-    matches.
+    and are stored. A SHADOW subscription sends nothing: from SHADOW to ACTIVE all matches are
+    deliveries more. A subscription still SHADOW, or created so, has the difference of the recorded
+    matches. A default destination is left out: the messages are those without another matching
+    subscription.
     """
 
     label: str
@@ -37,7 +37,7 @@ class ConcernedSubscription:
 def concerned_by(plan: Plan) -> list[ConcernedSubscription]:
     """Return the concerned subscriptions with stored event types.
 
-    First those that the plan changes, in its order; then those whose subscriber alone changes.
+    First those changed by the plan, in the plan's order; then those whose subscriber alone changes.
     """
     statuses = {
         change.name: str(change.values["status"])

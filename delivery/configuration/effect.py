@@ -1,9 +1,9 @@
 """The effect of a plan, had it applied to the last messages: deliveries more and fewer.
 
-One message serves as an example of each. For each subscription that is created or deleted, gets
-another filter, header string or status, or whose subscriber gets another status, the database
-evaluates the newest messages of its event type. Two rules are ignored: that an earlier subscription
-of a FIRST subscriber takes a message, and that one endpoint takes it in a QUEUE group.
+A message serves as an example of each. For each created or deleted subscription, each with another
+filter, header string or status, and each whose subscriber gets another status, the database
+evaluates the newest messages of the event type. Two rules are ignored: earlier subscriptions of a
+FIRST subscriber, which take messages, and the choice of an endpoint in a QUEUE group.
 """
 
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ def _condition(wanted: MatchCondition | None, prefix: str) -> Condition:
         try:
             expression, given = to_sql(parse_filter(wanted.filter), header="headers", body="body")
         except FilterError:
-            # A filter that no longer parses qualifies nothing.
+            # A filter no longer parsable qualifies nothing.
             return _NEVER
         names = [f"{prefix}_{number}" for number in range(len(given))]
         parts.append("".join(_named(expression, names)))

@@ -149,7 +149,7 @@ class PlanAnswer(DriftAnswer):
 
 
 class WrittenMoment(serializers.DateTimeField):
-    """A moment that a run keeps as ISO text, shown as other moments are."""
+    """A moment kept as ISO text by a run, shown as other moments are."""
 
     def to_representation(self, value: Any) -> Any:
         return super().to_representation(datetime.fromisoformat(value))

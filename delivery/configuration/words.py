@@ -13,7 +13,7 @@ SHOWN_CHARACTERS = 120
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield each changed object with its fields, kept secrets, then the counts by kind."""
+    """Yield each changed object with the fields, kept secrets, then the counts by kind."""
     for change in plan.changes:
         yield f"{change.verb} {change.label}"
         yield from (f"    {field_line(change, field)}" for field in change.fields)
@@ -34,7 +34,7 @@ def field_line(change: PlannedObject, field: PlannedField) -> str:
 
 
 def is_set_anew(field: PlannedField) -> str:
-    """Return a note that a secret changes, if its masked values look the same."""
+    """Return a note about a changed secret, if the masked values look the same."""
     return " (set anew)" if field.shown_before == field.shown_after else ""
 
 

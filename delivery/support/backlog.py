@@ -1,18 +1,17 @@
 """The backlog of a subscription, held while it was INACTIVE, and cancelled before sending resumes.
 
-There may be a million deliveries, so a bulk job cancels them in many transactions. It begins with
-one row, the subscription's `cancellation_id`. From the commit that sets it
+There may be a million deliveries, so a bulk job cancels them in many transactions. It begins with a
+single value, the subscription's `cancellation_id`. From the commit that sets it
 
 - the subscription is ACTIVE for publishing, so messages published from now on match it;
-- it is INACTIVE for senders and mailboxes: its deliveries are not read (`delivery_sendable`,
-  `fetch.sql`), and senders that have read some are notified in that very transaction, as of any
-  other change.
+- it is INACTIVE for senders and mailboxes: the subscription's deliveries are not read
+  (`delivery_sendable`, `fetch.sql`), and senders with deliveries already read are notified in the
+  same transaction, as of any other change.
 
-The job cancels the open deliveries with ids up to the last one that existed then, and the
-transaction of its last batch clears `cancellation_id`. Messages published meanwhile have later ids,
-and their deliveries are sent from then on, in order. A subscription that becomes INACTIVE and
-ACTIVE again meanwhile still waits for the job; if a second cancellation was requested, it waits for
-that one.
+The job cancels the open deliveries with ids up to the last one existing then, and the transaction
+of the last batch clears `cancellation_id`. Messages published meanwhile have later ids, and their
+deliveries are sent from then on, in order. A subscription made INACTIVE and ACTIVE again meanwhile
+still waits for the job; if a second cancellation was requested, it waits for the second.
 """
 
 from django.db import connection, transaction
@@ -26,7 +25,7 @@ from subscriptions.models import Mode, Subscription
 
 
 def count_backlog(subscription: Subscription, *, limit: int) -> int:
-    """Return the number of its open deliveries, at most `limit` + 1."""
+    """Return the number of the subscription's open deliveries, at most `limit` + 1."""
     row = queries.named_row("waiting_of_subscriptions", {"ids": [subscription.pk], "limit": limit})
     waiting: int = row["waiting"]
     return waiting
@@ -44,7 +43,7 @@ def next_of_backlog(subscription_id: int, *, after: int, until: int, limit: int)
     """Return the subscription's open deliveries between these ids, oldest first.
 
     If there are none, those before `after` are searched once more, because a publisher may have
-    committed late. Deliveries that a person has resubmitted meanwhile are spared.
+    committed late. Deliveries resubmitted by a person meanwhile are spared.
     """
     wanted = {"subscription": subscription_id, "until": until, "limit": limit}
     rows = queries.rows(
@@ -58,9 +57,9 @@ def next_of_backlog(subscription_id: int, *, after: int, until: int, limit: int)
 
 
 def begin_cancellation(subscription: Subscription, *, cancellation_id: int) -> None:
-    """Stop sending and handing out its deliveries until that job has ended."""
+    """Stop sending and handing out the deliveries until the job has ended."""
     _set(subscription.pk, cancellation_id)
-    # Senders also drop the deliveries that they have read: see `delivery.lifecycle.notifier`.
+    # Senders also drop the deliveries already read: see `delivery.lifecycle.notifier`.
     notifier.notify_of_change()
     notifier.nudge_lanes(*_lane_ids(subscription))
 

@@ -3,16 +3,16 @@
 A resubmission selects the deliveries that were settled when the job was created, a cancellation
 those that existed then and are open at their turn. A job visits each delivery once, in the order of
 ids. A delivery that fails again during the job is not resubmitted again; a delivery resubmitted by
-a person after its cancellation stays open. Each batch is one transaction with its progress, so that
+a person after its cancellation stays open. Each batch is one transaction with the progress, so
 after a crash the job continues where it was, and `next_at` keeps the rate whichever process
 continues it.
 
 Senders and mailbox clients go on meanwhile. All rows of a batch are locked first, with their QUEUE
 groups, in the order of ids, as everywhere; if a batch deadlocks with locks taken in another order,
-the database rolls it back and the periodic job repeats it. A delivery that was settled between
-selection and lock stays as it is, because each change is a conditional UPDATE. A delivery that is
-being sent during its cancellation stays CANCELLED, with that attempt in its history; deliveries
-that a sender has read and not sent are dropped when it is notified of the commit.
+the database rolls it back and the periodic job repeats it. A delivery settled between selection and
+lock stays as it is, because each change is a conditional UPDATE. A delivery being sent during the
+cancellation stays CANCELLED, with this attempt in the history; deliveries read but not sent by a
+sender are dropped when it is notified of the commit.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from subscriptions import changes
 from subscriptions.models import Subscription
 from subscriptions.values.counts import counted
 
-# Small enough for senders, which may have to wait for its rows.
+# Small enough for senders, which may have to wait for the batch's rows.
 BATCH = 500
 # Deliveries per second; a rate above a batch a second is as good as none.
 SLOWEST_RATE, FASTEST_RATE = 0.01, BATCH
@@ -41,7 +41,7 @@ _DONE = {BulkVerb.RESUBMIT: "sent again", BulkVerb.CANCEL: "cancelled"}
 
 
 class BacklogError(Exception):
-    """The job cancels the backlog that a subscription waits for, so it cannot be ended early."""
+    """The job cancels a backlog for which a subscription waits, so it cannot be ended early."""
 
 
 def start_job(
@@ -69,8 +69,8 @@ def start_job(
 def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | None:
     """Start the cancellation of a subscription's backlog; None if it is empty.
 
-    See `delivery.support.backlog`. Call it in the transaction that makes the subscription ACTIVE,
-    with its row locked.
+    See `delivery.support.backlog`. Call it in the activating transaction of the subscription, with
+    the row locked.
     """
     count = backlog.count_backlog(subscription, limit=selection.COUNT_LIMIT)
     if not count:
@@ -94,7 +94,7 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
 
 
 def cancel_job(job: Resubmission, *, actor: str, now: datetime) -> bool:
-    """End the job; its changes stay. False if it had ended already; raises BacklogError."""
+    """End the job; the changes stay. False if it had ended already; raises BacklogError."""
     if job.is_backlog and job.state == ResubmissionState.RUNNING:
         raise BacklogError
     with transaction.atomic():
@@ -120,7 +120,7 @@ def is_due(now: datetime) -> bool:
 
 
 def advance_job(now: datetime) -> int:
-    """Execute the next batch of the job that is due longest.
+    """Execute the next batch of the longest due job.
 
     Returns the number of visited deliveries, or 1 if the job has ended. Call it in a transaction; a
     person who cancels the job meanwhile waits for the batch.
@@ -151,7 +151,7 @@ def deliveries_text(job: Resubmission, state: str) -> str:
 
 
 def done_to(job: Resubmission) -> str:
-    """Return the job's effect on its deliveries in words: `sent again` or `cancelled`."""
+    """Return the job's effect on the deliveries in words: `sent again` or `cancelled`."""
     return _DONE[BulkVerb(job.verb)]
 
 
@@ -177,7 +177,7 @@ def _left(job: Resubmission) -> QuerySet[Delivery, int]:
 
 
 def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
-    # This also locks all rows. Those that somebody else changed first are no longer selected below.
+    # This also locks all rows. Those changed first by somebody else are no longer selected below.
     failures.publish_notices_of(ids)
     left = (
         selection.selected_deliveries(job.filter, job.verb).values_list("id", flat=True)

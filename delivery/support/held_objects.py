@@ -1,9 +1,9 @@
-"""Objects that can be held, a subscription, a subscriber or the installation, and catching up.
+"""Objects with holds, a subscription, a subscriber or the installation, and catching up.
 
-A lane catches up while it has `catch_up_to`: deliveries up to that id may have been held, and the
+A lane catches up while it has `catch_up_to`: deliveries up to this id may have been held, and the
 lane's sender starts at most `catch_up_rate` of them a second. When none of them waits any more, a
-duty of chores ends that (`delivery.support.releases`). Fetches from mailboxes have no such rate,
-nor have queue lanes, the retry lane and the callback lane.
+duty of chores ends the catching up (`delivery.support.releases`). Fetches from mailboxes have no
+such rate, nor have queue lanes, the retry lane and the callback lane.
 """
 
 from collections.abc import Collection
@@ -18,8 +18,8 @@ from subscriptions.models import Installation, Kind, Mode, Subscriber, Subscript
 
 Held = Subscription | Subscriber | Installation
 
-# The limit of waiting for a lane's row that another session has locked. Meanwhile the rows of the
-# lanes before it are locked for their senders.
+# The limit of waiting for a lane's row locked by another session. Meanwhile the rows of the lanes
+# before it are locked for their senders.
 LOCK_MILLISECONDS = 500
 
 
@@ -41,9 +41,9 @@ def journal_subject(owner: Held) -> dict[str, int]:
 
 
 def set_catch_up_rate(owner: Held, *, rate: float | None) -> None:
-    """Set the rate for deliveries that wait, None for no limit. Senders read it every second.
+    """Set the rate for waiting deliveries, None for no limit. Senders read it every second.
 
-    Fails with a lock time-out while another session has locked one of the lanes' rows for long.
+    Fails with a lock time-out while another session has locked any of the lanes' rows for long.
     """
     lanes = Lane.objects.filter(kind=LaneKind.TOPIC)
     match owner:
@@ -75,7 +75,7 @@ def notify_senders(owner: Held) -> None:
             transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))
             _notify_mailboxes([owner.pk])
         case Installation():
-            # Each sender nudges the lanes that it serves, and finds others at its next poll.
+            # Each sender nudges the served lanes, and finds others at the next poll.
             notifier.notify_of_change()
             _notify_mailboxes(list(_fetching().values_list("subscriber", flat=True).distinct()))
 

@@ -1,7 +1,7 @@
-"""JSON for people: indented, with its characters readable, and nothing else changed.
+"""JSON for people: indented, with readable characters, and nothing else changed.
 
-Numbers, the order of names and names that are given twice stay as the publisher wrote them: the
-text is indented token by token rather than parsed and written again.
+Numbers, the order of names and repeated names stay as the publisher wrote them: the text is
+indented token by token rather than parsed and written again.
 """
 
 import json

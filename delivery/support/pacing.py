@@ -1,4 +1,4 @@
-"""The pace of a bulk job at a given rate: the size of its next batch, and the time it is due."""
+"""The pace of a bulk job at a given rate: the size of the next batch, and the time it is due."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ def batch_size(rate: float | None, *, most: int) -> int:
 
 
 def due_after(due_at: datetime, *, done: int, rate: float | None, now: datetime) -> datetime:
-    """Return when the next batch is due, after one of `done` deliveries was due at `due_at`."""
+    """Return when the next batch is due, after a batch of `done` deliveries was due at `due_at`."""
     if rate is None:
         return now
     # A late batch is made up for, but not a long stop.

@@ -37,7 +37,7 @@ def may_see_payload(user: User | AnonymousUser) -> bool:
 
 
 def log_view(user: User | AnonymousUser, message_id: int) -> None:
-    """Log that a user sees a message's payload; call it before showing it, on every page."""
+    """Log a user's view of a message's payload; call it before showing it, on every page."""
     named_row("view_payload", {"actor": user.get_username(), "message": message_id})
 
 
@@ -65,7 +65,7 @@ def hexadecimal(body: bytes) -> str:
 
 
 def _text(body: bytes, *, is_cut: bool) -> str | None:
-    """Return UTF-8 text, or None for binary data; drop a character that is cut at the end."""
+    """Return UTF-8 text, or None for binary data; drop a character cut at the end."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

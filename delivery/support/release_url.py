@@ -1,8 +1,8 @@
-"""Releasing a URL that the circuit breaker has stopped, when a person says that it works again.
+"""Releasing a URL stopped by the circuit breaker, when a person reports it as working.
 
 The row is locked before it is checked, so if two people release it, the second gets an error. A
 sender that counts attempts at the same URL waits for the commit, and then counts from zero: the
-attempts that it had counted were made while the URL was stopped, and are one probe at most.
+counted attempts were made while the URL was stopped, and are a single probe at most.
 """
 
 from django.db import transaction
@@ -19,7 +19,7 @@ class NotStoppedError(Exception):
 
 
 def release_url(url: str, *, actor: str) -> None:
-    """Make the URL ENABLED with its counters at zero, and nudge the lanes that wait for it.
+    """Make the URL ENABLED with counters at zero, and nudge the waiting lanes.
 
     `last_success_at` is unchanged. Raises UrlHealth.DoesNotExist for an unknown URL, and
     NotStoppedError.
@@ -47,7 +47,7 @@ def release_url(url: str, *, actor: str) -> None:
 def _notify_senders(lane_ids: list[int]) -> None:
     notifier.notify_of_change()
     notifier.nudge_lanes(*lane_ids)
-    # No sender serves a lane that had nothing to send.
+    # No sender serves a lane without anything to send.
     transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))
 
 

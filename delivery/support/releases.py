@@ -1,9 +1,9 @@
-"""The end of holds: expired holds are released, and lanes that have caught up lose their rate.
+"""The end of holds: expired holds are released, and caught-up lanes lose their rate.
 
-A hold ends by one UPDATE in the duty's transaction, together with its journal entry and the
+A hold ends by a single UPDATE in the duty's transaction, together with the journal entry and the
 notification of senders: a crash before the commit releases nothing, and the next run repeats it.
-The row is locked and checked again, so that a hold that a person prolonged meanwhile stays. All
-times are the database's.
+The row is locked and checked again, so a hold prolonged by a person meanwhile stays. All times are
+the database's.
 """
 
 import logging
@@ -19,7 +19,7 @@ from subscriptions.models import Installation, Subscriber, Subscription
 
 log = logging.getLogger(__name__)
 
-# The most rows of each model that one transaction releases.
+# The most rows of each model released by a transaction.
 BATCH = 100
 
 
@@ -29,14 +29,14 @@ def is_due(_: datetime) -> bool:
 
 
 def release_due() -> int:
-    """Release the holds that have expired, and return their number.
+    """Release the expired holds, and return their number.
 
-    One that needs a row locked by another session is left to the next run.
+    A hold with a row locked by another session is left to the next run.
     """
     released = 0
     for model in (Installation, Subscriber, Subscription):
         due = model._default_manager.filter(held_until__lte=Now())
-        # Rows that somebody is changing are left to the next run.
+        # Rows being changed by somebody are left to the next run.
         for row in due.order_by("pk").select_for_update(
             of=("self",), no_key=True, skip_locked=True
         )[:BATCH]:
@@ -53,7 +53,7 @@ def release_due() -> int:
 
 
 def end_catching_up() -> int:
-    """End the rate of lanes without waiting deliveries that may have been held.
+    """End the rate of lanes without waiting deliveries possibly held.
 
     Return their number.
     """

@@ -1,13 +1,13 @@
 """Resubmitting: a settled delivery is sent again, unchanged or as an edited copy.
 
-An unchanged one is the same delivery at its old place, so that the order of its lane is kept, and
+An unchanged delivery is the same delivery at the old place, so the order of the lane is kept, and
 is marked as a redelivery. A delivery whose success is recorded is never sent again; it can only be
-sent as an edited copy: a new message for that one subscription, while the old delivery stays as it
-is.
+sent as an edited copy: a new message for this single subscription, while the old delivery stays as
+it is.
 
-If two people, or a person and a sender, act at once, each change is one conditional UPDATE, and the
-second finds nothing to change. The failure is reported before its row forgets the cause (see
-`delivery.maintenance.failures`).
+If two people, or a person and a sender, act at once, each change is a single conditional UPDATE,
+and the second finds nothing to change. The failure is reported before the row forgets the cause
+(see `delivery.maintenance.failures`).
 """
 
 from collections.abc import Collection, Mapping
@@ -75,7 +75,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The stored copy of a message, and its delivery."""
+    """The stored copy of a message, and the delivery."""
 
     message_id: int
     delivery_id: int
@@ -92,7 +92,7 @@ def resubmit_delivery(delivery_id: int, *, actor: str) -> None:
 
 
 def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
-    """Reopen the selected deliveries that may be sent again; return their number."""
+    """Reopen the resendable among the selected deliveries; return their number."""
     with transaction.atomic():
         count = len(_reopen(delivery_ids, actor=actor))
         if count:
@@ -103,10 +103,10 @@ def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
 
 
 def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
-    """Publish an edited copy of the delivery's message, for its subscription alone.
+    """Publish an edited copy of the delivery's message, for the subscription alone.
 
     The delivery must be settled, and stays as it is. Raises NotResubmittedError,
-    PublishRefusedError if the event type refuses the body, and CallbackRefusedError for its
+    PublishRefusedError if the event type refuses the body, and CallbackRefusedError for a
     `CallbackURL`.
     """
     event_type = delivery.message.event_type
@@ -203,7 +203,7 @@ def _has_delivered_sibling(row: Delivery) -> bool:
 
 
 def _nudge(delivery_id: int) -> None:
-    """End the pause of its lane, because a person waits; mailboxes are notified already."""
+    """End the pause of the lane, because a person waits; mailboxes are notified already."""
     lane_id = Delivery.objects.values_list("lane_id", flat=True).get(pk=delivery_id)
     if lane_id is not None:
         notifier.nudge_lanes(lane_id)

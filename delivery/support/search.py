@@ -2,18 +2,18 @@
 
 An index of texts would make publishing slower, so the search reads every message of a range, from
 the newest. It walks the range in parts of ids, which grow while they are fast. A walk ends when a
-page is full or its time is up: the matches so far are shown, and the next walk continues from
+page is full or the time is up: the matches so far are shown, and the next walk continues from
 there.
 
-The cost of a part is unknown: the last one was in memory, the next may come from a disk, a hundred
-times as slow. So the database ends a part that takes longer than half of the remaining time. That
-part counts as not read, and a tenth of it is tried next: the first try has brought it into memory.
-Only a part of a single message has no limit, and only before a walk has made progress. So each walk
-makes progress, and takes little longer than its time.
+The cost of a part is unknown: the last part was in memory, the next may come from a disk, a hundred
+times as slow. So the database ends a part after half of the remaining time. This part counts as not
+read, and a tenth of it is tried next: the first try has brought it into memory. Only a part of a
+single message has no limit, and only before a walk has made progress. So each walk makes progress,
+and takes little longer than the time.
 
 The messages of a few deliveries with a status or of a subscription are found by the deliveries'
-indexes, and only these are walked. Those of a subscriber, without a text, are found by one
-statement along its subscriptions' index, from the newest delivery of each.
+indexes, and only these are walked. Those of a subscriber, without a text, are found by a single
+statement along the subscriptions' index, from the newest delivery of each.
 
 If every message is read, those of a part are read ahead: along an index, a day from a disk took
 four times as long. Ids are nearly in the order of publication, so `SLACK` more of them are read on
@@ -56,11 +56,11 @@ _BODY_HOLDS = "position(%s IN delivery_message.body) > 0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The conditions of a search; empty ones do not apply.
+    """The conditions of a search; empty criteria do not apply.
 
     `header`: text within a header written as `name: value`, case-insensitive; `body`: text within
     the body, case-sensitive, however JSON escapes it; `statuses` and `subscriptions` (ids): those
-    of one and the same delivery.
+    of the same delivery.
     """
 
     header: str = ""
@@ -95,7 +95,7 @@ class Search:
         return replace(self, statuses=(), subscriptions=None)
 
     def deliveries(self, rows: DeliveryQuerySet, first: int, last: int) -> DeliveryQuerySet:
-        """Keep the deliveries that match, of the messages in a range of ids."""
+        """Keep the matching deliveries of the messages in a range of ids."""
         # Repeated for deliveries, because the planner does not derive it.
         rows = rows.filter(pk__range=(ids_of_message(first)[0], ids_of_message(last)[1]))
         if self.statuses:
@@ -129,13 +129,13 @@ class Walked:
 
 
 def with_texts(rows: QuerySet[Message], *, header: str = "", body: str = "") -> QuerySet[Message]:
-    """Keep the messages with the texts; that of the body may be written in several ways."""
+    """Keep the messages with the texts; a text of the body may be written in several ways."""
     if header:
         # The SQL is ours, the text a parameter.
         held = RawSQL(_HEADER_HOLDS, [header], output_field=BooleanField())  # noqa: S611
         rows = rows.filter(held)
     if body:
-        # As bytes, so that the database need not convert the body of each row.
+        # As bytes, so the database need not convert the body of each row.
         ways = ways_to_write(body)
         holds = f"({' OR '.join([_BODY_HOLDS] * len(ways))})"
         held = RawSQL(holds, ways, output_field=BooleanField())  # noqa: S611
@@ -144,7 +144,7 @@ def with_texts(rows: QuerySet[Message], *, header: str = "", body: str = "") -> 
 
 
 def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, int]:
-    """Return the first and last id that messages of a time range may have.
+    """Return the first and last possible id of messages of a time range.
 
     If there are none, the first is the greater.
     """
@@ -266,7 +266,7 @@ def _page(rows: QuerySet[Message], *, first: int, last: int, count: int) -> Walk
 def _search_part(
     rows: QuerySet[Message], seconds: float | None, *, is_all_read: bool
 ) -> list[Message] | None:
-    """Return the matches in a part; None if that took longer than its limit."""
+    """Return the matches in a part; None if the time limit was exceeded."""
     if seconds is None:
         return list(rows)
     try:

@@ -1,8 +1,8 @@
 """Selection of deliveries by a filter, for a bulk job, and their count before it starts.
 
 A filter has status (a list), subscriber, subscription (an id, a name or subscriber/subscription),
-event_type, message (a number), incident (the id of one of failures), since and until (of the
-publication, as text); a missing condition selects all.
+event_type, message (a number), incident (the id of an incident of failures), since and until (of
+the publication, as text); a missing condition selects all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,12 @@ from subscriptions.models import JoinMode, Mode
 from subscriptions.values.references import subscription_condition
 from subscriptions.values.times import parse_time
 
-# Counting stops here, because it reads every delivery that it counts.
+# Counting stops here, because it reads every counted delivery.
 COUNT_LIMIT = 100_000
 SAMPLE = 10
 
-# OFFERED: the statuses that each verb applies to. _UNNAMED: those it applies to if the filter has
-# no status, because deliveries that a person has settled, or must decide on, are selected by name
-# only.
+# OFFERED: the statuses for each verb. _UNNAMED: those for a filter without a status, because
+# deliveries settled by a person, or waiting for a decision, are selected by name only.
 OFFERED = {BulkVerb.RESUBMIT: RESUBMITTABLE, BulkVerb.CANCEL: CANCELLABLE}
 _UNNAMED = {
     BulkVerb.RESUBMIT: (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED),
@@ -64,7 +63,7 @@ class SelectionPreview:
 def selected_deliveries(
     chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT
 ) -> DeliveryQuerySet:
-    """Return the deliveries that the filter selects and the verb applies to, ordered by id."""
+    """Return the selected deliveries open to the verb, ordered by id."""
     statuses = chosen.get("status") or _UNNAMED[BulkVerb(verb)]
     rows = Delivery.objects.filter(_HAS_A_PLACE, one_of(statuses))
     rows = rows.filter(
@@ -115,5 +114,5 @@ def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
 
 
 def one_of(statuses: Iterable[str]) -> Q:
-    """Return an OR of single statuses, so that each can use its own index."""
+    """Return an OR of single statuses, so each can use a separate index."""
     return reduce(or_, (Q(status=status) for status in statuses))

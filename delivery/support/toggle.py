@@ -4,11 +4,11 @@ INACTIVE stops matching at once (messages published meanwhile are not kept) and 
 seconds, even in the middle of a run: PENDING deliveries wait, and those of other subscriptions are
 sent. HELD stops only sending: messages match and are stored. Meanwhile a mailbox hands nothing out;
 messages handed out before can still be acknowledged. SHADOW, of a subscription, stops sending too:
-messages match and are recorded as settled (`delivery.publishing.shadow`), earlier ones wait. A
-subscription keeps its own status while its subscriber has another.
+messages match and are recorded as settled (`delivery.publishing.shadow`), earlier messages wait. A
+subscription keeps the status while the subscriber has another.
 
-Each function locks the row and then checks it, so that if two people act at once, the second sees
-the first one's change. Inturn itself never holds anything; it ends a hold that has an end
+Each function locks the row and then checks it, so if two people act at once, the second sees the
+first change. Inturn itself never holds anything; it ends a hold with an end
 (`delivery.support.releases`).
 """
 
@@ -82,7 +82,7 @@ def shadow_subscription(subscription: Subscription, *, actor: str) -> bool:
 def hold_owner(owner: Held, *, actor: str, release: Release | None = None) -> bool:
     """Make it HELD; False if nothing changes.
 
-    Without `release` a new hold lasts until a person ends it, and an existing one keeps its end.
+    Without `release` a new hold lasts until a person ends it, and an existing hold keeps the end.
     """
     with transaction.atomic():
         if not _change(owner, HELD, actor=actor, release=release):
@@ -111,11 +111,11 @@ def record_hold(owner: Held, *, actor: str) -> None:
 def activate_owner(
     owner: Held, *, actor: str, backlog: Backlog = "deliver", catch_up_rate: float | None = None
 ) -> list[Resubmission]:
-    """Make it ACTIVE, and deliver its backlog in order or cancel it first; return the bulk jobs.
+    """Make it ACTIVE, and deliver the backlog in order or cancel it first; return the bulk jobs.
 
     There are no jobs if there is nothing to cancel. Messages published from now on match, and are
     sent when their subscription's job has ended. The backlog is sent at `catch_up_rate`, or else at
-    the rate set with the hold. For a subscriber, only the backlogs of its ACTIVE subscriptions are
+    the rate set with the hold. For a subscriber, only the backlogs of the ACTIVE subscriptions are
     cancelled; subscriptions with a hold of their own keep it.
     """
     with transaction.atomic():
@@ -193,7 +193,7 @@ def _status(row: Any) -> str:
 def _change(owner: Held, status: str, *, actor: str, release: Release | None = None) -> bool:
     """Set the row's status and release; False if nothing changes.
 
-    Without `release` a row that is HELD keeps its own.
+    Without `release` a HELD row keeps the present release.
     """
     row = _locked(owner)
     if status == _status(row) and (release is None or status != HELD):

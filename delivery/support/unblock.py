@@ -1,16 +1,16 @@
-"""Support for a stopped lane: try again now, skip the message that stops it, or resume it.
+"""Support for a stopped lane: try again now, skip the stopping message, or resume it.
 
-The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down. The delivery that stops it
-was the last to fail there and has its own due time, so trying now makes that due as well. If it was
+The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down. The stopping delivery was
+the last to fail there and has another due time, so trying now makes it due as well. If it was
 VOLATILE, it is settled.
 
-A BLOCKED lane tries by itself; `retry_head` only ends its pause. A SUSPENDED one sends nothing
-until it is resumed: its row becomes BLOCKED and due, which its sender treats as a pause that is
-over. The delivery on top, if it is still PENDING, gets the attempts of its policy again. After a
-rejection that delivery is settled, and the lane continues with the next.
+A BLOCKED lane tries by itself; `retry_head` only ends the pause. A SUSPENDED lane sends nothing
+until it is resumed: the row becomes BLOCKED and due, which the sender treats as an ended pause. The
+delivery on top, if it is still PENDING, gets the attempts of the policy again. After a rejection
+this delivery is settled, and the lane continues with the next.
 
-Each is a conditional UPDATE of the lane's row, so that it does not overrule a sender that resumed
-the lane meanwhile, because its probe was answered. The delivery is changed before the lane, as in a
+Each is a conditional UPDATE of the lane's row, so it does not overrule a sender which resumed the
+lane meanwhile, because a probe was answered. The delivery is changed before the lane, as in a
 sender's commits: in the opposite order the two could deadlock.
 """
 
@@ -35,7 +35,7 @@ class NotSuspendedError(Exception):
 
 
 def retry_head(lane: Lane, *, actor: str) -> None:
-    """End the lane's pause, so that its head is sent at once. Raises NotBlockedError."""
+    """End the lane's pause: the head is sent at once. Raises NotBlockedError."""
     with transaction.atomic():
         stopped = _stopped(lane)
         if stopped.state == LaneState.SUSPENDED:
@@ -49,13 +49,13 @@ def retry_head(lane: Lane, *, actor: str) -> None:
 
 
 def skip_delivery(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
-    """Cancel the delivery that stops the lane, continue with the next, and return the id.
+    """Cancel the stopping delivery, continue with the next, and return the id.
 
-    Returns None if that delivery was settled, by the rejection that suspended the lane or
-    meanwhile: then a SUSPENDED lane is only resumed, and so is that of a CONCURRENT subscriber,
-    whose endpoint is down all the same. Pass the delivery that the person saw as `expected`, so
-    that no other that has become the head since is skipped. Raises NotBlockedError, also if the
-    delivery that blocks was settled meanwhile.
+    Returns None if this delivery was settled, by the rejection that suspended the lane or
+    meanwhile: then a SUSPENDED lane is only resumed, and so is a CONCURRENT subscriber's, whose
+    endpoint is down all the same. Pass the delivery seen by the person as `expected`: no other,
+    become the head since, is skipped. Raises NotBlockedError, also if the blocking delivery was
+    settled meanwhile.
     """
     with transaction.atomic():
         stopped = _stopped(lane)
@@ -80,7 +80,7 @@ def skip_delivery(lane: Lane, *, actor: str, expected: int | None = None) -> int
 
 
 def resume_lane(lane: Lane, *, actor: str) -> None:
-    """Resume a SUSPENDED lane with the delivery that suspended it. Raises NotSuspendedError."""
+    """Resume a SUSPENDED lane with the suspending delivery. Raises NotSuspendedError."""
     try:
         with transaction.atomic():
             stopped = _stopped(lane)
@@ -109,7 +109,7 @@ def _head(stopped: Lane) -> int:
 
 
 def _go_on(stopped: Lane) -> None:
-    """Make the lane and its endpoints due, unless its state has changed, and notify the senders."""
+    """Make the lane and its endpoints due, unless the state has changed, and notify the senders."""
     changed = {"state": LaneState.BLOCKED, "next_try_at": timezone.now()}
     if stopped.state == LaneState.SUSPENDED:
         changed["since"] = timezone.now()
@@ -117,7 +117,7 @@ def _go_on(stopped: Lane) -> None:
         raise NotBlockedError
     EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
     notifier.nudge_lanes(stopped.pk)
-    # A lane that was suspended and has nothing else to send has no sender, so all are notified.
+    # A suspended lane without anything else to send has no sender, so all are notified.
     transaction.on_commit(lambda: notifier.notify_of_work([stopped.pk]))
 
 

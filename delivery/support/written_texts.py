@@ -1,6 +1,6 @@
 r"""The ways in which publishers write a text: a search for `Müller` finds `M\u00fcller` as well.
 
-JSON allows several spellings of one value. Python and PHP escape characters beyond ASCII with small
+JSON allows several spellings of a value. Python and PHP escape characters beyond ASCII with small
 hexadecimal digits, .NET with large ones; PHP escapes the slash as well; a quotation mark within a
 value is always escaped. Between names and values there may be a space.
 """
@@ -16,10 +16,10 @@ _ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
 
 
 def ways_to_write(text: str) -> list[bytes]:
-    """Return the bytes of which a body has some if it has the text, what was typed first.
+    """Return the possible spellings of the text in a body, as bytes, the typed text first.
 
-    A text of ASCII letters and digits has one. A body that mixes two ways within the text is not
-    found. Escapes that were typed stand for their characters, too.
+    A text of ASCII letters and digits has a single spelling. A body with two ways within the text
+    is not found. Typed escapes stand for their characters, too.
     """
     plain = _TYPED_ESCAPE.sub(_character, text)
     ways = list(chain.from_iterable(_escaped(form) for form in dict.fromkeys((text, plain))))

@@ -45,13 +45,13 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 @register.filter
 def due(moment: datetime | None) -> SafeString | str:
-    """The time of a future event; once it has passed, the text says that it is due, not `ago`."""
+    """The time of a future event; once it has passed, the text is `due`, not `ago`."""
     return times.due(moment, now=timezone.now())
 
 
 @register.filter
 def age(moment: datetime | None) -> str:
-    """The time since a moment in one unit and without "ago", for large type: `3 min`."""
+    """The time since a moment in a single unit and without "ago", for large type: `3 min`."""
     return largest_unit(timezone.now() - moment) if moment else "–"
 
 
@@ -78,7 +78,7 @@ def with_times(text: str) -> SafeString:
 
 @register.filter
 def after(event: Event, published_at: datetime) -> str:
-    """The time of an event since the publication of its message."""
+    """The time of an event since the publication of the message."""
     return event.after(published_at)
 
 
@@ -90,7 +90,7 @@ def linked(text: str) -> SafeString:
 
 @register.simple_tag
 def address(view_name: str, *ids: int) -> str:
-    """The address of a view of rows, for templates that are included many times."""
+    """The address of a view of rows, for templates included many times."""
     return links.address(view_name, *ids)
 
 
@@ -157,7 +157,7 @@ def toggle_buttons(owner: buttons.Owner, backlog: Bounded | None, cost: str) -> 
 def refreshes(
     part: str, *, seconds: int, others: str = "", address: str = "", only_if: bool = True
 ) -> SafeString:
-    """The attributes of an element that replaces itself, with `others`, every few seconds.
+    """The attributes of a self-replacing element, with `others`, every few seconds.
 
     It is in the block `refreshed` or `refreshed_too` of a page. The new elements come from the
     page at `address`, by default the address in the browser. Without `only_if` the element is
@@ -176,7 +176,7 @@ def refreshes(
 
 @register.simple_tag(takes_context=True)
 def breadcrumbs(context: template.Context) -> list[navigation.Crumb]:
-    """The pages above the current one, with links; empty for a page that is not in the sidebar."""
+    """The pages above the current one, with links; empty for a page outside the sidebar."""
     return navigation.breadcrumbs_of(
         view_name=str(context.get("view_name") or ""),
         original=context.get("original"),

@@ -1,4 +1,4 @@
-"""Authentication and authorization of API calls: a Bearer key, and its scope."""
+"""Authentication and authorization of API calls: a Bearer key, and the scope."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.reach import is_limited
 
 if TYPE_CHECKING:
-    # Importing it at run time is circular: the framework imports this module to define its view
+    # Importing it at run time is circular: the framework imports this module to define the view
     # class.
     from rest_framework.views import APIView
 
@@ -57,10 +57,10 @@ def reads_everything(key: ApiKey) -> bool:
 
 
 class HasScope(BasePermission):
-    """Admits a key with one of the view's `required_scopes`; the scope manage includes read.
+    """Admits a key with any of the view's `required_scopes`; the scope manage includes read.
 
-    A limited key is admitted only to the actions that restrict their rows, `limited_actions`: a
-    view that does not name any is closed to it.
+    A limited key is admitted only to the actions with restricted rows, `limited_actions`: a view
+    without any is closed to it.
     """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:

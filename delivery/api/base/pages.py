@@ -62,7 +62,7 @@ class PageOrder:
 
 
 class KeysetPages(BasePagination):
-    """The page that `view.query` requests, in `view.order`."""
+    """The page requested by `view.query`, in `view.order`."""
 
     _next: str | None = None
 
@@ -72,7 +72,7 @@ class KeysetPages(BasePagination):
             following = f"{order.column}__{'lt' if order.newest_first else 'gt'}"
             queryset = queryset.filter(**{following: self.value_of(key)})
         limit: int = view.query["limit"]
-        # Read one row more than requested, to see whether another page follows.
+        # Read a row more than requested, to see whether another page follows.
         rows = list(
             queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[
                 : limit + 1
@@ -84,7 +84,7 @@ class KeysetPages(BasePagination):
         return rows[:limit]
 
     def key_of(self, value: Any) -> Any:
-        """Return what `after` says of the column's value in the last row of a page."""
+        """Return the column's value by `after` in the last row of a page."""
         return value
 
     def value_of(self, key: Any) -> Any:
@@ -115,7 +115,7 @@ class KeysetPages(BasePagination):
 
 
 def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping[str, Any]:
-    """Return the validated query parameters; unknown and repeated ones are refused."""
+    """Return the validated query parameters; unknown and repeated parameters are refused."""
     if not parameters:
         return _defaults(serializer_class)
     for name, values in parameters.lists():
@@ -127,7 +127,7 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
 
 
 def known_parameters(parameters: QueryDict, serializer_class: type[Strict]) -> QueryDict:
-    """Return the query parameters without those that the serializer does not know."""
+    """Return the query parameters without those unknown to the serializer."""
     known = serializer_class().fields
     kept = QueryDict(mutable=True)
     for name, values in parameters.lists():
@@ -162,5 +162,5 @@ def _validated(serializer_class: type[Strict], parameters: Mapping[str, Any]) ->
 def _following(request: Request, key: Any) -> str:
     parameters = request.query_params.copy()
     parameters["after"] = str(key)
-    # Not from the request, which says http behind a proxy that ends TLS.
+    # Not from the request, which says http behind a proxy for TLS.
     return f"{settings.ENVIRONMENT.base_url}{request.path}?{parameters.urlencode()}"

@@ -1,4 +1,4 @@
-"""The parts that URL patterns of the API share."""
+"""The common parts of the API's URL patterns."""
 
 from django.urls import URLPattern, re_path
 
@@ -9,7 +9,7 @@ ID = r"[0-9]{1,18}"
 
 
 def resource_urls(prefix: str, views: type[Resource]) -> list[URLPattern]:
-    """Return the URLs of a resource and of each of its rows."""
+    """Return the URLs of a resource and of each row."""
     place = rf"(?P<name>{NAME})" if views.lookup_field == "name" else rf"(?P<pk>{ID})"
     return [
         re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),

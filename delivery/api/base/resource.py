@@ -133,7 +133,7 @@ class Resource(ApiView, GenericViewSet[Any]):
 
 
 def _renewed(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return log values for secrets that were set: masked, old and new ones would look the same."""
+    """Return log values for secrets that were set: masked, old and new would look the same."""
     return dict.fromkeys(changes.SECRET_FIELDS & set(values), f"{changes.MASKED}, new value")
 
 

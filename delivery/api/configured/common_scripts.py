@@ -1,4 +1,4 @@
-"""The resource `common-scripts`: scripts that others include by name."""
+"""The resource `common-scripts`: scripts, included by others by name."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class CommonScriptSerializer(StrictModel):
             refused := common_script.rename_refusal(self.instance, row.name)
         ):
             raise serializers.ValidationError({"name": refused})
-        # A configuration file checks the scripts that include it once for all common scripts.
+        # A configuration file checks the including scripts once for all common scripts.
         common = self.context.get("common")
         before = script.library() if common is None else common
         if fault := script.fault(attrs.get("text", ""), common=before, own=row.name):

@@ -11,9 +11,9 @@ from subscriptions.models import Subscription
 def refusals_of_body(
     row: Subscription | None, values: Mapping[str, Any], *, body: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return field → reason if a server newly gets credentials that the body does not give.
+    """Return field → reason if a server newly gets credentials missing in the body.
 
-    A masked value and a field that is left out keep the stored ones. Without a row it is created.
+    A masked value and an omitted field keep the stored ones. Without a row it is created.
     """
     row = row or Subscription(subscriber=values["subscriber"])
     auth, headers = body.get("auth"), values.get("headers", row.headers or {})

@@ -1,4 +1,4 @@
-"""Rotation of a subscription's signing secret: the old ones sign alongside it for a while."""
+"""Rotation of a subscription's signing secret: the old secrets sign alongside it for a while."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -29,7 +29,7 @@ REFILL_SHARE = 5
 
 
 class SharedHeaders(HeadersField):
-    """The headers of a subscriber, which are null in its row if there are none."""
+    """The headers of a subscriber, null in the row if there are none."""
 
     def get_attribute(self, instance: Subscriber) -> Any:
         return instance.headers or {}

@@ -38,7 +38,7 @@ MAX_PATH_LENGTH = 1000
 
 
 class EndpointField(Text):
-    """A URL, optionally with a method in front; see `check_addresses` for its host."""
+    """A URL, optionally with a method in front; see `check_addresses` for the host."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
@@ -54,7 +54,7 @@ class EndpointField(Text):
 
 
 class ProbeField(Text):
-    """A URL to call by GET, stored in encoded form; see `check_addresses` for its host."""
+    """A URL to call by GET, stored in encoded form; see `check_addresses` for the host."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
@@ -93,10 +93,10 @@ def _check_address(field: str, url: str) -> None:
 
 
 class FilterField(Text):
-    """A filter, or an empty string; an invalid one is refused with line and column."""
+    """A filter, or an empty string; an invalid filter is refused with line and column."""
 
     def __init__(self, **options: Any) -> None:
-        # The parser has its own limit, with a better message.
+        # The parser has another limit, with a better message.
         super().__init__(max_length=None, allow_blank=True, **options)
 
     def to_internal_value(self, data: Any) -> str:
@@ -107,7 +107,7 @@ class FilterField(Text):
 
 
 def check_filter(text: str) -> Condition:
-    """Return its tree; raises ValidationError with line and column."""
+    """Return the tree; raises ValidationError with line and column."""
     try:
         return parse_filter(text)
     except FilterError as error:
@@ -133,7 +133,7 @@ class ScriptField(Text):
 class PathField(Text):
     """A path of the filter language, or an empty string.
 
-    An invalid one is refused with its place.
+    An invalid filter is refused with the place.
     """
 
     def __init__(self, **options: Any) -> None:

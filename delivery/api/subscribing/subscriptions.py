@@ -186,9 +186,9 @@ class SubscriptionFields(StrictModel):
             raise serializers.ValidationError(moved)
 
     def _check_mode(self, attrs: Mapping[str, Any], row: Subscription) -> None:
-        """Check the new values against the mode; stored ones were checked before.
+        """Check the new values against the mode; stored addresses were checked before.
 
-        Only the stored endpoint is included, because a PUSH subscription must keep one.
+        Only the stored endpoint is included, because a PUSH subscription must keep an endpoint.
         """
         values = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
         if refused := mode.mode_refusals(values, event_type=row.event_type):
@@ -216,7 +216,7 @@ class SubscriptionFields(StrictModel):
 
     def _check_dedup(self, attrs: dict[str, Any], row: Subscription) -> None:
         if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
-            # Leaving PATH also clears the path, so that callers need not.
+            # Leaving PATH also clears the path, so callers need not.
             attrs.setdefault("dedup_path", "")
         values = {
             name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")
@@ -296,7 +296,7 @@ class NewSubscriptionSerializer(SubscriptionSerializer):
         is_held = validated_data.get("status") == SubscriptionStatus.HELD
         written, toggled = split_status(validated_data) if is_held else (validated_data, {})
         subscription: Subscription = super().create(written)
-        # The toggle writes a journal entry, so that the waiting deliveries have a reason.
+        # The toggle writes a journal entry, so the waiting deliveries have a reason.
         apply_status(subscription, toggled, actor=actor_of(self.context["request"]))
         return subscription
 

@@ -1,4 +1,4 @@
-"""The addresses of a plan's endpoints: new and changed ones are resolved before any lock."""
+"""The addresses of a plan's endpoints: new and changed addresses are resolved before any lock."""
 
 from collections.abc import Collection, Container, Iterator
 
@@ -14,7 +14,7 @@ _FIELDS = ("endpoint", "probe_url")
 def find_refused(
     plan: Plan, *, allowed_networks: Collection[Network], built_in_receivers: Container[str]
 ) -> None:
-    """Add one fault for each server with a forbidden address.
+    """Add a fault for each server with a forbidden address.
 
     It may serve thousands of subscriptions. Built-in receivers are accepted.
     """

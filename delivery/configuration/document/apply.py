@@ -1,10 +1,10 @@
 """Applying a plan in one transaction, if it is still current.
 
-Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows that
-the plan changes, then draft the plan again, unless no row has changed since (`versions`; pruning
-depends on more, so that is always drafted again). If the two differ, nothing is done. Rows that
-somebody creates or deletes meanwhile cannot be locked, but the table refuses the write (a name that
-exists, a reference to a deleted row), and again nothing is done.
+Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows to be
+changed, then draft the plan again, unless no row has changed since (`versions`; pruning depends on
+more, so it is always drafted again). If the two differ, nothing is done. Rows created or deleted
+meanwhile cannot be locked, but the table refuses the write (an existing name, a reference to a
+deleted row), and again nothing is done.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
@@ -81,7 +81,7 @@ def plan_configuration(
 
 
 def apply_configuration(wanted: ConfigurationRequest, applying: Applying) -> Plan:
-    """Carry out the plan with that digest and return it.
+    """Carry out the plan with the digest and return it.
 
     Raises PlanChangedError, RefusedDocumentError.
     """
@@ -118,7 +118,7 @@ def _lock(planned: Plan) -> None:
 
 
 def _locked(rows: "models.QuerySet[Any]", *, no_key: bool) -> None:
-    # By id, as everywhere, so that two transactions cannot deadlock.
+    # By id, as everywhere, so two transactions cannot deadlock.
     plain = rows.select_related(None).prefetch_related(None).order_by("pk")
     list(plain.select_for_update(of=("self",), no_key=no_key).values_list("pk"))
 
@@ -132,7 +132,7 @@ class _Writing:
     def write(self, planned: Plan) -> None:
         for section in SECTIONS:
             ones = [change for change in planned.changes if change.section is section]
-            # Changes first: they may free a value (such as a queue id) that a new object takes.
+            # Changes first: they may free a value (such as a queue id) for a new object.
             for change in ones:
                 if change.verb == Verb.CHANGE:
                     self._change(change)
@@ -148,7 +148,7 @@ class _Writing:
                 [change.row for change in ones if isinstance(change.row, Subscription)]
             )
         else:
-            # One by one: `save` sends the signals that other code listens for.
+            # Singly: `save` sends signals to other code.
             for change in ones:
                 change.row.save()
                 _link(change)

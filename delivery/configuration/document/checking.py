@@ -1,7 +1,7 @@
 """Validation of a document's entries, by the serializers of the API.
 
-They differ from those in two ways. Names may refer to objects that the document creates as well as
-to stored ones. And no entry may cost a query, because there may be ten thousand subscriptions:
+They differ from those in two ways. Names may refer to new objects of the document as well as to
+stored objects. And no entry may cost a query, because there may be ten thousand subscriptions:
 conflicts are searched in all of them at once (`delivery.configuration.document.draft`), and the
 constraints are left to the table; the checks of modes and dedup give the readable reasons before.
 """
@@ -47,7 +47,7 @@ Known = Mapping[type[Model], Mapping[str, Model]]
 
 
 class KnownName(NameOf):
-    """A reference to another object, which may be one that the document creates."""
+    """A reference to another object, perhaps created by the document."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -70,7 +70,7 @@ class KnownEventTypes(EventTypeNames):
 
 
 class RememberedFilter(FilterField):
-    """A filter that is parsed once, however many times its document is checked."""
+    """A filter parsed once, however many times the document is checked."""
 
     def to_internal_value(self, data: Any) -> str:
         identities: dict[str, str] = self.context["identities"]
@@ -97,7 +97,7 @@ class PublisherEntry(PublisherSerializer):
     def validate_errors_to(self, value: str) -> str:
         """Require a known subscriber.
 
-        Its subscription is looked up only when a failure is reported.
+        The subscription is looked up only when a failure is reported.
         """
         known: Known = self.context["known"]
         subscriber = value.partition("/")[0]
@@ -127,7 +127,7 @@ class RememberedConstraints(StrictModel):
 
 @cache
 def _constrained(model: type[Model]) -> list[str]:
-    """Return the fields that check constraints are about."""
+    """Return the fields in check constraints."""
     checks = (
         constraint
         for constraint in model._meta.constraints
@@ -145,7 +145,7 @@ class PolicyEntry(RememberedConstraints, PolicySerializer):
 
 
 class SubscriberEntry(RememberedConstraints, SubscriberFields):
-    """A subscriber, with its status."""
+    """A subscriber, with the status."""
 
     status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
 
@@ -160,7 +160,7 @@ class SubscriptionEntry(SubscriptionFields):
     filter = RememberedFilter(required=False)
 
     def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        """Do nothing: the table checks its constraints, see above."""
+        """Do nothing: the table checks the constraints, see above."""
 
     def _refuse_moved_credentials(self, attrs: Mapping[str, Any]) -> None:
         """Do nothing: `moved_endpoints.moved_faults` knows which references have a value."""
@@ -180,7 +180,7 @@ _SERIALIZERS: dict[str, type[StrictModel]] = {
 
 
 class Checker:
-    """Checks the entries of one section in turn: creating a serializer costs more than using it."""
+    """Checks the entries of a section in turn: creating a serializer costs more than using it."""
 
     def __init__(
         self, section: Section, known: Known, *, remembered: Mapping[str, Any], common: Library

@@ -1,4 +1,4 @@
-"""Comparison of an entry with its row: the planned object, with the fields that it changes."""
+"""Comparison of an entry with the row: the planned object, with the changed fields."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +13,7 @@ from subscriptions.models import Publisher
 
 
 def planned_creation(section: Section, values: Mapping[str, Any]) -> PlannedObject:
-    """Return the new object, with the fields that differ from a default."""
+    """Return the new object, with the fields other than default."""
     columns = _columns(section.model)
     row = section.model(**{name: value for name, value in values.items() if name in columns})
     if isinstance(row, Publisher):
@@ -44,7 +44,7 @@ def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def planned_change(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
-    """Return the stored object with the fields that differ from its row; UNCHANGED without any."""
+    """Return the stored object with the fields other than in the row; UNCHANGED without any."""
     given = [name for name in section.fields if name in values]
     both = [(name, exported_value(row, name), plain_value(values[name])) for name in given]
     fields = [

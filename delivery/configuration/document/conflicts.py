@@ -1,6 +1,6 @@
 """Conflicts between objects of a plan: each would be valid alone.
 
-The objects are rows with the values that the plan gives them; others keep the row's.
+The objects are rows with the plan's values; others keep the row's.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ def conflicting_subscriptions(
 
 
 def shared_queue_ids(subscribers: Iterable[PlannedRow]) -> Iterator[DocumentFault]:
-    """Yield a fault for each subscriber whose queue id another one has."""
+    """Yield a fault for each subscriber whose queue id another has."""
     first: dict[str, Model] = {}
     for row, values in subscribers:
         queue_id = values.get("queue_id", row.queue_id)

@@ -1,11 +1,11 @@
-"""The format of the configuration document: its objects and fields, and their order.
+"""The format of the configuration document: the objects and fields, and their order.
 
     {"format": 1, "event_types": [{"name": …}], "policies": […], "common_scripts": […],
      "subscribers": […], "publishers": […], "subscriptions": […]}
 
-Objects are identified by name, a subscription by its subscriber's name and its own. Fields that no
-document contains are listed with the reason: `tests/architecture/test_configuration_fields.py`
-fails if a field of a model is in neither list.
+Objects are identified by name, a subscription by the subscriber's and the subscription's name.
+Fields outside documents are listed with the reason:
+`tests/architecture/test_configuration_fields.py` fails if a field of a model is in neither list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ _HELD = {"held_until": "it ends a hold", "catch_up_rate": "it ends a hold"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One list of the document.
+    """A list of the document.
 
     `fields` are in written order, `left_out` maps others to a reason; no export has `given_only`.
     """
@@ -197,7 +197,7 @@ LEFT_OUT_MODELS: dict[type[models.Model], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFault:
-    """A reason to refuse a document, with its object and field.
+    """A reason to refuse a document, with object and field.
 
     Both are empty for the whole document.
     """

@@ -1,4 +1,4 @@
-"""The text of a configuration document: its JSON, and the shape of its lists."""
+"""The text of a configuration document: the JSON, and the shape of the lists."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +67,7 @@ def check_entries(content: Any) -> dict[str, list[DocumentEntry]]:
 
 
 def document_text(content: Mapping[str, Any]) -> str:
-    """Return the text of a document, one line a field; equal content gives equal text."""
+    """Return the text of a document, a line for each field; equal content gives equal text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 

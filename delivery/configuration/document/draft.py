@@ -1,7 +1,7 @@
 """Drafting a plan: each entry is validated and compared with the stored object; nothing is written.
 
-A field that an entry omits keeps its value, or gets the default in a new object. Objects without an
-entry stay too. With `prune` they are deleted if the document contains their section.
+An omitted field keeps its value, or gets the default in a new object. Objects without an entry stay
+too. With `prune` they are deleted if the document contains their section.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.publish_ids import PublishIdRefusedError
 from subscriptions.scripts.includes import Library, included_names
 
-# The models that a subscription refers to, with the name of its field.
+# The models a subscription refers to, with the name of the field.
 _REFERENCES: dict[type[Model], str] = {
     EventType: "event_type",
     Policy: "policy",
@@ -117,12 +117,12 @@ class _Drafting:
                 self.plan.objects.append(planned)
                 self._there[section.name][name] = (planned.row, planned.values)
             if section.model in self._known:
-                # A refused one too: references to it are not at fault.
+                # A refused entry too: references to it are not at fault.
                 made = section.model(name=name) if planned is None else planned.row
                 self._known[section.model].setdefault(name, made)
 
     def _planned_library(self) -> Library:
-        """Return the common scripts, stored and planned: each may include any other one."""
+        """Return the common scripts, stored and planned: each may include any other."""
         stored = {
             name: (row.text, row.runs_first)
             for name, row in self._stored[COMMON_SCRIPTS.name].items()
@@ -142,7 +142,7 @@ class _Drafting:
     def _planned(
         self, section: Section, entry: DocumentEntry, checker: Checker
     ) -> PlannedObject | None:
-        """Compare an entry with its row; None if it is refused, with its faults recorded."""
+        """Compare an entry with the row; None if it is refused, with the faults recorded."""
         name = _name(section, entry)
         row = self._stored[section.name].get(name)
         label = f"{section.noun} {name}"
@@ -216,7 +216,7 @@ class _Drafting:
         return replace(planned, verb=verb, fields=[*planned.fields, field])
 
     def prune(self) -> None:
-        """Plan to delete the objects that the document's sections lack, dependents first."""
+        """Plan to delete the objects missing in the document's sections, dependents first."""
         doomed = [
             PlannedObject(section=section, verb=Verb.DELETE, row=row)
             for section in reversed(SECTIONS)
@@ -228,7 +228,7 @@ class _Drafting:
         self.plan.objects += doomed
 
     def find_needs(self) -> None:
-        """Refuse to delete objects that others depend on."""
+        """Refuse to delete objects with dependents."""
         doomed = [
             planned_object
             for planned_object in self.plan.objects
@@ -272,7 +272,7 @@ class _Drafting:
     def find_broken_scripts(self) -> None:
         """Refuse common scripts with which a stored script would not be valid any more.
 
-        Scripts in the document were checked with its common scripts.
+        Scripts in the document were checked with the document's common scripts.
         """
         before = self._stored_library()
         is_refused = any(fault.object.startswith(COMMON_SCRIPTS.noun) for fault in self.plan.faults)
@@ -287,7 +287,7 @@ class _Drafting:
             self.plan.faults.append(DocumentFault(object=script.label, field=field, detail=detail))
 
     def _scripts(self, *, is_stored: bool = False) -> Iterator[StoredScript]:
-        """Yield the scripts once the plan is applied, or those of them that do not change."""
+        """Yield the scripts once the plan is applied, or the unchanged among them."""
         for section, field in ((SUBSCRIPTIONS, "script"), (COMMON_SCRIPTS, "text")):
             for name, (row, values) in self._there[section.name].items():
                 text = values.get(field, getattr(row, field))

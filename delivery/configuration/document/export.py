@@ -33,7 +33,7 @@ def export_configuration(*, only: Collection[str] = ()) -> dict[str, Any]:
 
 
 def exportable_rows(section: Section) -> QuerySet[Any]:
-    """Return the exportable rows with the objects that they refer to; Inturn's own are left out."""
+    """Return the exportable rows with the referred objects; Inturn's own are left out."""
     rows = section.model._default_manager.order_by()
     if section in (EVENT_TYPES, SUBSCRIBERS):
         rows = rows.exclude(name__startswith=RESERVED_PREFIX)

@@ -20,9 +20,9 @@ def moved_faults(
 ) -> Iterator[DocumentFault]:
     """Yield a fault for each field whose stored credentials would newly go to a server.
 
-    `kept` are the places of references without a value. A field that the entry omits keeps its
-    value, too. `with_new_headers`: the subscribers whose headers the document gives. `of` names
-    the entry in faults; without a row it is created.
+    `kept` are the places of references without a value. An omitted field keeps its value, too.
+    `with_new_headers`: the subscribers whose headers the document gives. `of` names the entry in
+    faults; without a row it is created.
     """
     row = row or Subscription(subscriber=values["subscriber"])
     headers = values.get("headers", row.headers or {})

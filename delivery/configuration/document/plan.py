@@ -1,7 +1,7 @@
 """A plan: each object of a document is created, changed, deleted or unchanged, field by field.
 
-Its digest is equal only for equal changes. `apply_configuration` requires the digest, so that it
-makes no change that nobody has seen.
+The digest is equal only for equal changes. `apply_configuration` requires the digest, so it makes
+no unseen change.
 """
 
 from collections.abc import Mapping
@@ -38,8 +38,8 @@ class Verb(StrEnum):
 class ConfigurationRequest:
     """A document as `document_json.check_entries` returned it, with the options to apply it.
 
-    `identities` caches the identity of each valid filter, `consistent` the values that satisfied
-    the check constraints, because a document is checked several times.
+    `identities` caches the identity of each valid filter, `consistent` the values valid for the
+    check constraints, because a document is checked several times.
     """
 
     document: Mapping[str, list[DocumentEntry]]
@@ -58,7 +58,7 @@ class ConfigurationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedField:
-    """One field as in a document, secrets included: show `shown_before` and `shown_after` only."""
+    """A field as in a document, secrets included: show `shown_before` and `shown_after` only."""
 
     name: str
     before: Any
@@ -107,7 +107,7 @@ class PlannedObject:
 class Plan:
     """`kept` are references without a value, whose secrets stay: object, field, reference.
 
-    `unread` are those of them that name files, on a machine that reads none.
+    `unread` are those naming files, on a machine without files.
     """
 
     objects: list[PlannedObject] = field(default_factory=list)

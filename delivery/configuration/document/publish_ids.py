@@ -1,7 +1,7 @@
-"""Publish ids that a document gives its publishers: which of them are new.
+"""Publish ids of publishers in a document: which of them are new.
 
-Only hashes are stored, so no export has them. A document that gives the id that a publisher has
-changes nothing.
+Only hashes are stored, so no export has them. A document with the publisher's present id changes
+nothing.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from subscriptions.publish_ids import MAX_VALID, PublishIdRefusedError
 
 
 class KnownPublishIds:
-    """Those that are stored, and those that the document gives; loaded when it gives the first."""
+    """The stored ids, and the document's; loaded when it gives the first."""
 
     def __init__(self) -> None:
         self._owners: dict[str, str] | None = None

@@ -1,8 +1,8 @@
 """Secrets of a document, replaced by references, `{"from": "env:NAME"}` or `{"from": "file:PATH"}`.
 
-The person who applies the document supplies the values: a command reads its environment and its
-files; REST and the console read the values that are sent along. A server never looks up somebody
-else's references in its own environment.
+The person who applies the document supplies the values: a command reads the environment and files;
+REST and the console read the values sent along. A server never looks up somebody else's references
+in the server's environment.
 
 Another person may have written the document, such as the author of a merged change. So a command
 reads no variable without the prefix in `INTURN_REFERENCE_PREFIX`, and no file outside of
@@ -23,7 +23,7 @@ from django.conf import settings
 from delivery.configuration.document.document import PUBLISH_ID, DocumentEntry, DocumentFault
 from subscriptions.models import Subscriber, Subscription
 
-# From a reference such as env:NAME to its value, or None.
+# From a reference such as env:NAME to the value, or None.
 Lookup = Callable[[str], str | None]
 
 LONGEST_FILE = 64 * 1024
@@ -39,21 +39,21 @@ class ReferenceRefusedError(Exception):
 
 
 class NoFolderError(ReferenceRefusedError):
-    """No folder of files is configured, so that no file is read."""
+    """No folder of files is configured, so no file is read."""
 
 
 def secret_of_machine(reference: str) -> str | None:
-    """Look up a reference in the environment or in a file, without its last line break.
+    """Look up a reference in the environment or in a file, without the last line break.
 
     Raise NoFolderError for a file where no folder is configured; ReferenceRefusedError for a file
-    outside of the folder, and for a variable that is set only without the prefix.
+    outside of the folder, and for a variable set only without the prefix.
     """
     form, _, name = reference.partition(":")
     return _of_environment(name) if form == "env" else _of_file(name)
 
 
 def variable_of(name: str) -> str:
-    """Return the variable of this process for `env:NAME`: its name has the prefix."""
+    """Return the variable of this process for `env:NAME`: the name has the prefix."""
     prefix: str = settings.ENVIRONMENT.references.prefix
     return name if name.startswith(prefix) else prefix + name
 
@@ -88,13 +88,13 @@ def _of_file(name: str) -> str | None:
 
 
 def lookup_of_mapping(given: Mapping[str, str]) -> Lookup:
-    """Look up a whole reference in the values that were sent along."""
+    """Look up a whole reference in the values sent along."""
     return given.get
 
 
 @dataclass(slots=True)
 class ReferenceNames:
-    """Creates the references of one document, each of them unique."""
+    """Creates the references of a document, each of them unique."""
 
     _used: set[str] = field(default_factory=set)
 
@@ -110,9 +110,9 @@ class ReferenceNames:
 
 @dataclass(slots=True)
 class Resolved:
-    """An entry with the values of its secrets; `kept` are fields whose stored secret stays.
+    """An entry with the values of secrets; `kept` are fields whose stored secret stays.
 
-    `unread` are those of their references that name files which could not be read.
+    `unread` are the references naming unreadable files.
     """
 
     entry: DocumentEntry
@@ -138,7 +138,7 @@ def resolve_secrets(
 
 
 def resolve_publish_id(entry: DocumentEntry, *, of: str, has_one: bool, lookup: Lookup) -> Resolved:
-    """The same for a publisher's entry: without a value it keeps the publish ids that it has."""
+    """The same for a publisher's entry: without a value it keeps the present publish ids."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
     value = resolving.value(PUBLISH_ID, entry[PUBLISH_ID], "" if has_one else None)
     if resolving.resolved.kept or resolving.resolved.faults:
@@ -184,7 +184,7 @@ class _Resolving:
 
     def _refuse(self, place: str, detail: str) -> str:
         self.resolved.faults.append(DocumentFault(object=self.of, field=place, detail=detail))
-        # A placeholder that passes the other checks.
+        # A placeholder valid for the other checks.
         return "missing"
 
 

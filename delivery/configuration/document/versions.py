@@ -1,4 +1,4 @@
-"""Whether any row that a plan is drafted from has changed: by versions that PostgreSQL keeps.
+"""Whether any row behind a plan has changed: by PostgreSQL's versions.
 
 To draft a plan takes far longer than to read these: ten thousand entries are checked field by
 field. A row's `xmin` and `ctid` differ after each change, by whatever way it was made.
@@ -21,7 +21,7 @@ _MODELS: tuple[type[Model], ...] = (
 
 
 def row_versions() -> Versions:
-    """Call it before the draft: a row that changes meanwhile has another version afterwards."""
+    """Call it before the draft: a row changed meanwhile has another version afterwards."""
     xmin, ctid = RawSQL("xmin::text", ()), RawSQL("ctid::text", ())
     return {
         model._meta.db_table: list(model._base_manager.order_by("pk").values_list("pk", xmin, ctid))

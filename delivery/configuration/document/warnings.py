@@ -1,4 +1,4 @@
-"""Warnings about a plan that may be applied nevertheless."""
+"""Warnings about a plan, which may be applied nevertheless."""
 
 from collections import defaultdict
 
@@ -12,7 +12,7 @@ _MOST_NAMED = 3
 
 
 def plan_warnings(plan: Plan) -> list[str]:
-    """Return a warning for each group of similar names, and for files that are not read."""
+    """Return a warning for each group of similar names, and for files not read."""
     return [*_unread_files(plan), *_similar_names(plan)]
 
 

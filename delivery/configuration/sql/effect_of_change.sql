@@ -1,6 +1,6 @@
--- Compares the conditions before a subscription's change and after it on the newest messages of its
--- event type, limited in number and in bytes of bodies. Messages delivered to one destination are
--- left out, because filters had no part in them. Relies on message_by_event_type.
+-- Compares the conditions before a subscription's change and after it on the newest messages of the
+-- event type, limited in number and in bytes of bodies. Messages for a destination are left out,
+-- because filters had no part in them. Relies on message_by_event_type.
 WITH newest AS MATERIALIZED (
     SELECT id, octet_length(body) AS bytes
     FROM delivery_message

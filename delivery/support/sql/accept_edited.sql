@@ -1,9 +1,9 @@
--- Stores an edited copy of a message with one delivery, to the subscription of a settled delivery
--- of the original. Returns nothing if that delivery is open, because then both would be sent, or if
--- it is in no lane. The copy of a QUEUE message has one group, of that one endpoint; the copy of a
--- callback's answer goes to the same callback; the copy of a pulled message goes into the mailbox.
--- It gets the time to live of a new message, but even if its event type is VOLATILE it survives a
--- restart of the server, because a person sends it.
+-- Stores an edited copy of a message with a delivery, to the subscription of a settled delivery of
+-- the original. Returns nothing if the original delivery is open, because then both would be sent,
+-- or if it is in no lane. The copy of a QUEUE message has one group, of this single endpoint; the
+-- copy of a callback's answer goes to the same callback; the copy of a pulled message goes into the
+-- mailbox. It gets the time to live of a new message, but even if the event type is VOLATILE it
+-- survives a restart of the server, because a person sends it.
 WITH original AS MATERIALIZED (
     SELECT
         delivery.message_id, message.event_type_id, delivery.subscription_id, delivery.queue_group,

@@ -1,7 +1,7 @@
--- Ends the rate of lanes without a waiting delivery that existed at their release and may be sent.
--- Finds the lanes on lane_catching_up, and deliveries on delivery_pending, once per subscription.
--- Leaves a lane whose row somebody else has locked to the next turn: waiting for it, the statement
--- would keep the rows of the other lanes locked, and these could record no run meanwhile.
+-- Ends the rate of lanes without a sendable waiting delivery from before their release. Finds the
+-- lanes on lane_catching_up, and deliveries on delivery_pending, once per subscription. Leaves a
+-- lane whose row somebody else has locked to the next turn: waiting for it, the statement would
+-- keep the rows of the other lanes locked, and these could record no run meanwhile.
 WITH ended AS MATERIALIZED (
     SELECT lane.id
     FROM delivery_lane lane

@@ -1,4 +1,4 @@
--- Whether a bulk job has its next batch due.
+-- Whether a bulk job has the next batch due.
 SELECT (
     SELECT true
     FROM delivery_resubmission

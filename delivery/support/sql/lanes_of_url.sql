@@ -1,4 +1,4 @@
--- The lanes in which deliveries to a URL may wait; finds its subscriptions on the index
+-- The lanes in which deliveries to a URL may wait; finds the URL's subscriptions on the index
 -- subscription_url.
 SELECT DISTINCT place.lane_id
 FROM subscriptions_subscription subscription

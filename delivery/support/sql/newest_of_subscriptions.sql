@@ -1,8 +1,8 @@
--- The messages of the newest deliveries of some subscriptions, with ids in a range and one of the
+-- The messages of the newest deliveries of some subscriptions, with ids in a range and any of the
 -- statuses: of each subscription up to `limit`. Returns the ids of the messages, and the first of
--- them from which on they are complete, or null if they are complete in the whole range.
--- Each part walks its index from the end: settled ones on delivery_of_subscription, open ones as in
--- `open_of_subscription.sql`.
+-- them from which on they are complete, or null if they are complete in the whole range. Each part
+-- walks an index from the end: settled deliveries on delivery_of_subscription, open deliveries as
+-- in `open_of_subscription.sql`.
 WITH newest AS MATERIALIZED (
     SELECT subscription.id AS subscription_id, delivery.id >> 20 AS message_id
     FROM unnest(%(subscriptions)s::bigint[]) AS subscription (id)

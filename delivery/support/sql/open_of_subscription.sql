@@ -1,8 +1,8 @@
--- The open deliveries of a subscription with ids in a range, oldest first, up to a limit: in its
--- lanes, and in its mailbox those waiting, delayed and fetched. Each part walks its partial index
+-- The open deliveries of a subscription with ids in a range, oldest first, up to a limit: in lanes,
+-- and in the mailbox those waiting, delayed and fetched. Each part walks a partial index
 -- (delivery_pending, delivery_in_mailbox, delivery_delayed, delivery_leased), whatever was
--- delivered before; ranges of one value make the planner do so, as in `fetch.sql`. With
--- `spares_resubmitted`, deliveries that a person has resubmitted are left out.
+-- delivered before; ranges of a single value make the planner do so, as in `fetch.sql`. With
+-- `spares_resubmitted`, deliveries resubmitted by a person are left out.
 SELECT id
 FROM (
     SELECT delivery.id
