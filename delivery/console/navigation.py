@@ -1,6 +1,6 @@
 """The pages of the console: the groups of the sidebar, and each page's name, group and guide.
 
-A page has one name: in the sidebar, as its heading, in the way to it and in the browser's tab.
+A page has a single name: in the sidebar, as heading, in the breadcrumbs and in the browser's tab.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,8 @@ class Page:
     """A link of the sidebar.
 
     It leads to the list of `model`, which is `app.name`: users who may view it see the link. A page
-    without a list has the `name` of its URL instead, and `may_see`. `guide` is the page of the
-    guide that explains it, with an anchor if a section does.
+    without a list has the `name` of the URL instead, and `may_see`. `guide` is the guide's page
+    about it, with an anchor for a section.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Page:
 
     @cached_property
     def url_name(self) -> str:
-        # The admin names its URLs app_model_view.
+        # The admin names URLs app_model_view.
         return self.name or f"admin:{self.model.replace('.', '_')}_changelist"
 
     @property
@@ -166,7 +166,7 @@ class Crumb:
 
 
 def title_of_list(opts: Any) -> str:
-    """Return the title of a model's list, which is its name in the sidebar."""
+    """Return the title of a model's list, as in the sidebar."""
     found = _MODELS.get(f"{opts.app_label}.{opts.model_name}")
     plural = str(opts.verbose_name_plural)
     return f"{plural[0].upper()}{plural[1:]}" if found is None else found[1].title
@@ -182,7 +182,7 @@ def guide_address(view_name: str) -> str | None:
 
 
 def breadcrumbs_of(*, view_name: str, original: Any, title: str) -> list[Crumb]:
-    """Return the way to a page: its group, list and row, as far as they are above it."""
+    """Return the way to a page: the group, list and row, as far as they are above it."""
     found = _found(view_name)
     if found is None:
         return []
@@ -203,7 +203,7 @@ def _found(view_name: str) -> tuple[str, Page] | None:
 
 
 def _address_of(row: Model) -> str:
-    """Return the address of a row's first page: its status page, if it has one."""
+    """Return the address of a row's first page: the status page, if any."""
     of = f"admin:{row._meta.app_label}_{row._meta.model_name}"
     try:
         return reverse(f"{of}_status", args=[row.pk])
@@ -212,7 +212,7 @@ def _address_of(row: Model) -> str:
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups with the pages that the user may see, and those that everybody may read."""
+    """Return the groups with the pages open to the user, and those open to everybody."""
     groups = [
         {"title": title, "separator": True, "items": _items(pages, request)}
         for title, pages in GROUPS

@@ -1,4 +1,4 @@
-"""The console's pages: each imported module registers its own."""
+"""The console's pages: each imported module registers its pages."""
 
 # ruff: noqa: F401
 import delivery.console.archive.admin

@@ -1,4 +1,4 @@
-"""The admin site: Unfold's, with the overview as its first page."""
+"""The admin site: Unfold's, with the overview as the first page."""
 
 from http import HTTPStatus
 from typing import Any
@@ -39,8 +39,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
         self.login_form = SignInForm
-        # Configuration is deleted one object at a time, with a view of the objects that depend on
-        # it.
+        # Configuration is deleted one object at a time, with a view of the dependents.
         self.disable_action("delete_selected")
 
     def extra_urls(self) -> list[URLPattern]:
@@ -77,9 +76,9 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return Django's list of one app's models; nothing for all apps.
+        """Return Django's list of an app's models; nothing for all apps.
 
-        The sidebar stands for that list, which took 4 ms of each page.
+        The sidebar stands for this list, which took 4 ms of each page.
         """
         if app_label is None:
             return []
@@ -89,7 +88,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Add the version, and the address of the guide's page about the current page.
 
-        A part of a page that refreshes itself shows nothing of it.
+        A self-refreshing part of a page shows nothing of it.
         """
         if is_refresh(request):
             return {}
@@ -111,7 +110,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Return 429 to a user who has to wait, so that scripts understand it too."""
+        """Return 429 to a user who has to wait, so scripts understand it too."""
         answer: HttpResponse = super().login(request, extra_context)
         if request.method == "POST" and request.user.is_authenticated:
             remember_browser(request, answer, request.user.get_username())

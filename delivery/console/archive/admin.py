@@ -1,4 +1,4 @@
-"""The archive in the console: its contents, its current files, and a lookup by id or time."""
+"""The archive in the console: contents, current files, and a lookup by id or time."""
 
 from typing import Any
 
@@ -108,11 +108,11 @@ class ArchiveFileAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Redirect to the list: a file has no page of its own."""
+        """Redirect to the list: a file has no page."""
         return HttpResponseRedirect(reverse("admin:delivery_archivefile_changelist"))
 
     def look_up(self, request: HttpRequest) -> HttpResponse:
-        """Redirect to a message by its id, or list the messages published in an interval."""
+        """Redirect to a message by id, or list the messages published in an interval."""
         self._refuse_unless_may_look_up(request)
         if typed := request.GET.get("id", "").strip():
             if (message_id := parse_public_id(typed)) is not None:
@@ -138,7 +138,7 @@ class ArchiveFileAdmin(KeysetAdmin):
         return TemplateResponse(request, "console/archive/lookup.html", context)
 
     def message(self, request: HttpRequest, message_id: int) -> HttpResponse:
-        """Show a message from the archive, with its payload to users who may see payloads.
+        """Show a message from the archive, with the payload for users who may see payloads.
 
         Each view of a payload is logged.
         """
@@ -159,7 +159,7 @@ class ArchiveFileAdmin(KeysetAdmin):
     def raw(self, request: HttpRequest, message_id: int) -> HttpResponse:
         """Return the exact bytes, as a plain-text download.
 
-        Otherwise a browser could run a script that a publisher sent.
+        Otherwise a browser could run a script sent by a publisher.
         """
         self._refuse_unless_may_look_up(request)
         if not may_see_payload(request.user):
@@ -217,7 +217,7 @@ class ArchiveFileAdmin(KeysetAdmin):
 def _published(form: TimeForm) -> tuple[list[Any] | None, str]:
     """Return the messages published in the interval, or None and the reason for the failure.
 
-    An invalid form gives None without a reason: its fields have the errors.
+    An invalid form gives None without a reason: the fields have the errors.
     """
     from delivery.history.archive.small_files import ArchiveError
 

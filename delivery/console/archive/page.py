@@ -1,4 +1,4 @@
-"""Queries of the archive's pages: its extent, its contents, and messages that exist only there."""
+"""Queries of the archive's pages: extent, contents, and messages found only there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from delivery.history.archive.lookup import ArchiveLine
 
 SHOWN = 100
-# The longest interval that is searched for messages within a request.
+# The longest interval for a search of messages within a request.
 LONGEST_SEARCH = timedelta(days=1)
 _TABLES = ("messages", "deliveries", "attempts", "journal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedTable:
-    """The archive's files of one table; the dates are None when there are none."""
+    """The archive's files of a table; the dates are None when there are none."""
 
     table: str
     files: int = 0
@@ -65,9 +65,9 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMessage:
-    """A message for its page.
+    """A message for the page.
 
-    `is_there`: PostgreSQL has it as well, so it has its ordinary page.
+    `is_there`: PostgreSQL has it as well, so it has the ordinary page.
     """
 
     message: ArchivedMessage

@@ -29,7 +29,7 @@ _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 
 
 def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
-    """Return the URL of the page that counts the deliveries which match the list's filters."""
+    """Return the URL of the counting page for the deliveries within the list's filters."""
     parameters = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
     parameters += [
         (name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)
@@ -63,7 +63,7 @@ class ResubmissionAdmin(WatchedAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Count the deliveries that match a filter; on POST, start the bulk job."""
+        """Count the deliveries within a filter; on POST, start the bulk job."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         data = request.POST if request.method == "POST" else request.GET

@@ -39,7 +39,7 @@ _WORDS = {
 class ResubmissionForm(forms.Form):
     """The form of a bulk job.
 
-    Its fields have the names of the list's filters, so a link can fill it.
+    The fields have the names of the list's filters, so a link can fill it.
     """
 
     status = forms.ChoiceField(label="Status", required=False, widget=UnfoldAdminSelectWidget)
@@ -81,7 +81,7 @@ class ResubmissionForm(forms.Form):
         return self.is_bound and not set(self.errors) - {"rate"} and bool(self.chosen())
 
     def chosen(self) -> dict[str, Any]:
-        """Return the selection in the form that `delivery.support.selection` takes."""
+        """Return the selection in the form for `delivery.support.selection`."""
         status = self.cleaned_data.get("status")
         values = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
         return ({"status": [status]} if status else {}) | {

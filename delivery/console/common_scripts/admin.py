@@ -1,6 +1,6 @@
 """Common scripts in the console.
 
-They are edited with line numbers, and shown with the subscriptions that include them.
+They are edited with line numbers, and shown with the including subscriptions.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The configuration log in the console: each change with its author, before and after."""
+"""The configuration log in the console: each change with author, before and after."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ class ObjectTypeFilter(ExactText):
     parameter_name = lookup = "object_type"
 
     def suggestions(self) -> list[str]:
-        """Return the kinds of objects that have a page with recorded changes."""
+        """Return the kinds of objects with a page of recorded changes."""
         recorded = (
             model for model, page in admin.site._registry.items() if isinstance(page, RecordedAdmin)
         )

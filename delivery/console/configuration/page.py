@@ -1,7 +1,7 @@
 """The console's page of the configuration file: download, upload, compare, plan and apply.
 
 Between the plan and *Apply* the browser keeps the file and the secrets, encrypted with the
-installation's key: a secret that was typed is never shown again.
+installation's key: a typed secret is never shown again.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ SHOWN = 200
 
 
 class DocumentForm(forms.Form):
-    """A file with its secrets; only users who may run the pipeline can have the archive tried."""
+    """A file with secrets; only users who may run the pipeline can have the archive tried."""
 
     file = forms.FileField(
         label="File",
@@ -167,7 +167,7 @@ def _refused(
 
 
 def _emptied(request: HttpRequest, given: dict[str, Any]) -> DocumentForm:
-    """Return a new form, because the submitted one contains the typed secrets."""
+    """Return a new form, because the submitted form contains the typed secrets."""
     return _form(request, initial={"prune": given["prune"]})
 
 

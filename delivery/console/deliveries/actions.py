@@ -54,7 +54,7 @@ class Resubmitting(ConsoleAdmin):
         return self.may_change_rows(request)
 
     def may_edit(self, request: HttpRequest) -> bool:
-        """Return whether the user may edit messages; to edit one means to read it."""
+        """Return whether the user may edit messages; to edit a message means to read it."""
         may_read = request.user.has_perm("delivery.view_message") and may_see_payload(request.user)
         return self.may_change_rows(request) and may_read
 
@@ -116,7 +116,7 @@ class Resubmitting(ConsoleAdmin):
         status: Status,
         left: str,
     ) -> None:
-        """Act on each selected delivery in its own transaction; a page has few rows."""
+        """Act on each selected delivery in a separate transaction; a page has few rows."""
         done, skipped = 0, 0
         for id in queryset.values_list("pk", flat=True):
             try:

@@ -90,14 +90,14 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
     def leaves_few(self, params: Mapping[str, Any]) -> bool:
         """Return whether the filters leave few rows.
 
-        The deliveries of a subscription and the open ones have indexes that contain the ids:
+        The deliveries of a subscription and the open ones have indexes with the ids:
         delivery_of_subscription, delivery_pending and delivery_leased.
         """
         names = ("subscriber", "subscription", "event_type", "incident")
         return any(params.get(name) for name in names) or params.get("status") in OPEN
 
     def parts(self, rows: QuerySet[Any], params: Mapping[str, Any]) -> Sequence[QuerySet[Any]]:
-        """Return the rows by status: the index of failures has one order of ids for each."""
+        """Return the rows by status: the index of failures has a separate order of ids for each."""
         statuses = statuses_of(params)
         if len(statuses) < 2 or set(statuses) <= set(OPEN) or self.leaves_few(params):
             return [rows]
@@ -118,7 +118,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
             return queryset, False
         id = id_of(term.removeprefix("msg_")) or 0
         if term.startswith("msg_"):
-            # There is no index by message: its deliveries are a range of primary keys.
+            # There is no index by message: the deliveries are a range of primary keys.
             return queryset.filter(pk__range=ids_of_message(id)), False
         return queryset.filter(pk=id), False
 
@@ -172,7 +172,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
             row.next_try = next_tries.get(row.pk)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, with links to resubmit or cancel all deliveries that match the filters."""
+        """Show the list, with links to resubmit or cancel all deliveries within the filters."""
         shown = dict(extra_context or {})
         if request.user.has_perm("delivery.add_resubmission"):
             wanted = set(statuses_of(request.GET))
@@ -234,9 +234,9 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
 
 
 def _as_status(params: QueryDict) -> QueryDict:
-    """Name the status that a tab stands for, and the time that an age is now.
+    """Name the status behind a tab, and the present time of an age.
 
-    Without a status, a bulk job takes failed or open ones.
+    Without a status, a bulk job takes failed or open deliveries.
     """
     named = params.copy()
     statuses = statuses_of(params)
@@ -264,7 +264,7 @@ def _where(row: Delivery, place: str) -> SafeString | str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownOutput:
-    """The output of a script for one delivery; without a `body` the message's own body is sent."""
+    """The output of a script for a delivery; without a `body` the message's own body is sent."""
 
     version: int
     body: Payload | None

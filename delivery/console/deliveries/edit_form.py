@@ -10,12 +10,12 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from delivery.models import Message
 from delivery.support.resubmit import Edit
 
-# The longest text that a browser's text field handles well.
+# The longest text for a browser's text field.
 MAX_CHARACTERS = 1024 * 1024
 
 
 class EditForm(forms.Form):
-    """The form of one edit.
+    """The form of an edit.
 
     `reason` says why the body cannot be edited; then there is no field to fill in.
     """
@@ -31,7 +31,7 @@ class EditForm(forms.Form):
     def __init__(self, data: Any, *, message: Message) -> None:
         self._message = message
         text, self.reason = _editable(bytes(message.body))
-        # Browsers send each line break as CR LF; a body that had LF keeps LF.
+        # Browsers send each line break as CR LF; a body with LF keeps LF.
         self._breaks = "\r\n" if "\r\n" in text else "\n"
         super().__init__(data, initial={"body": text})
 

@@ -132,7 +132,7 @@ class EventTypeAdmin(PublishPages, CompletedList, ForwardedNames, RecordedAdmin)
 
     @admin.display(description="kind", ordering="kind")
     def kind_word(self, row: EventType) -> str:
-        """Return the bare name, as for durability; the form explains its meaning."""
+        """Return the bare name, as for durability; the form explains the meaning."""
         return row.kind
 
     @admin.display(description="durability", ordering="durability")

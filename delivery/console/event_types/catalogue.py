@@ -1,4 +1,4 @@
-"""The event catalogue: everything one needs to publish an event type or to subscribe to it."""
+"""The event catalogue: everything needed to publish an event type or to subscribe to it."""
 
 import json
 import shlex
@@ -77,7 +77,7 @@ def example_of(event_type: EventType) -> EventExample:
 
 
 def newest_of(ids: Collection[int]) -> dict[int, Newest]:
-    """Return the newest message by event type, without event types that have no messages."""
+    """Return the newest message by event type, without event types without messages."""
     rows = named_rows("newest_of_event_types", {"ids": list(ids)})
     return {
         row["id"]: Newest(message_id=row["message_id"], published_at=row["published_at"])
@@ -110,7 +110,7 @@ def read_catalogue_entry(event_type: EventType) -> CatalogueEntry:
 
 
 def violation_of_sample(event_type: EventType) -> Violation | None:
-    """Return where the sample breaks the schema: a message with that body would be refused."""
+    """Return where the sample breaks the schema: a message with this body would be refused."""
     return None if event_type.sample is None else first_violation(event_type, event_type.sample)
 
 

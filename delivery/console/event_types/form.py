@@ -17,7 +17,7 @@ from subscriptions.values.names import validate_unreserved
 
 
 class JsonText(forms.JSONField):
-    """JSON indented for people, with one member per line."""
+    """JSON indented for people, with a member per line."""
 
     widget = UnfoldAdminTextareaWidget({"rows": 10, "class": "inturn-code", "spellcheck": "false"})
 

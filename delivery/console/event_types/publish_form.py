@@ -1,4 +1,4 @@
-"""The form that publishes a message of an event type: as a publisher, and only once."""
+"""The form to publish a message of an event type: as a publisher, and only once."""
 
 import re
 import secrets
@@ -17,7 +17,7 @@ from subscriptions.values.media_types import is_json, media_type
 
 SHOWN_PUBLISHERS = 1000
 _MOST_HEADERS = 50
-# Fields of the form, and headers that publishing does not store either.
+# Fields of the form, and headers not stored by publishing either.
 _NOT_TYPED = HOP_BY_HOP | {
     *("content-type", "content-length", "content-encoding", "host", "expect"),
     *("cookie", "authorization", "proxy-authorization", "idempotency-key"),
@@ -28,7 +28,7 @@ _ONCE = re.compile(r"[A-Za-z0-9_-]{20,40}")
 class PublishForm(TypedMessageForm):
     """The fields of the message, and the publisher in whose name it is published.
 
-    `once` becomes the idempotency key: a form that is sent twice publishes one message.
+    `once` becomes the idempotency key: a form sent twice publishes a single message.
     """
 
     publisher = forms.ModelChoiceField(
@@ -40,7 +40,7 @@ class PublishForm(TypedMessageForm):
     def __init__(self, data: Any, *, event_type: EventType) -> None:
         super().__init__(data, event_type=event_type, once=secrets.token_urlsafe(18))
         self._event_type = event_type
-        # So that the button is in view without scrolling.
+        # So the button is in view without scrolling.
         self.fields["body"].widget.attrs["rows"] = 8
         self.fields["headers"].help_text = (
             "One per line: Name: value. FILTER_STRING, Destination, CallbackURL and ErrorsTo mean "

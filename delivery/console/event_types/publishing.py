@@ -1,8 +1,8 @@
-"""The page that publishes a message of an event type, and follows it until it is delivered.
+"""The page to publish a message of an event type, and follows it until it is delivered.
 
-The message is a real one, published in the name of a publisher. The journal says who did it; the
-entry follows the message in a transaction of its own, because senders are notified in between. A
-process that dies there leaves a message without an entry.
+The message is real, published in the name of a publisher. The journal says who did it; the entry
+follows the message in a separate transaction, because senders are notified in between. A process
+killed there leaves a message without an entry.
 """
 
 from typing import Any
@@ -75,7 +75,7 @@ def publish_url(event_type_id: int) -> str:
 
 
 def _trace(request: HttpRequest, event_type: EventType) -> MessageTrace | None:
-    """Return the trace of the message in the address, if it is one of this event type."""
+    """Return the trace of the message in the address, if it is a message of this event type."""
     message_id = parse_public_id(request.GET.get("message", ""))
     if message_id is None:
         return None
@@ -86,7 +86,7 @@ def _trace(request: HttpRequest, event_type: EventType) -> MessageTrace | None:
 
 
 def _published(form: Any, *, actor: str) -> int | None:
-    """Publish the message and return its id, or None with the reason in the form."""
+    """Publish the message and return the id, or None with the reason in the form."""
     try:
         message_id = _publish(form.cleaned_data["publisher"], form.draft)
     except PublishRefusedError as refused:

@@ -1,6 +1,6 @@
-"""The groups of QUEUE event types: all of one type, and all groups that are down.
+"""The groups of QUEUE event types: all of a type, and all groups down.
 
-A group is down if none of its endpoints is UP.
+A group is down if none of the endpoints is UP.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class DownEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownGroup:
-    """A group without an ACTIVE endpoint that is UP, with its oldest waiting message."""
+    """A group without an ACTIVE endpoint UP, with the oldest waiting message."""
 
     event_type_id: int
     event: str
@@ -47,9 +47,9 @@ class DownGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueGroup:
-    """The subscriptions that share a group.
+    """The subscriptions in a group.
 
-    `waiting` counts the messages waiting for one of them.
+    `waiting` counts the messages waiting for any of them.
     """
 
     condition: str
@@ -61,7 +61,7 @@ class QueueGroup:
 def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
     """Return the first groups of a QUEUE event type, oldest first.
 
-    The list has one more than `SHOWN` if there are more.
+    The list has `SHOWN` + 1 subscriptions if there are more.
     """
     if event_type.kind != Kind.QUEUE:
         return []
@@ -75,7 +75,7 @@ def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
         .annotate(oldest=Min("pk"))
         .order_by("oldest")[: SHOWN + 1]
     )
-    # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
+    # The oldest ACTIVE endpoint has a delivery of every message waiting for the group.
     counted = waiting_counts.waiting_of_subscriptions(
         [row["first"] for row in rows if row["first"] is not None]
     )
@@ -91,7 +91,7 @@ def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
 
 
 def group_size(subscription: Subscription) -> int | None:
-    """Return the number of subscriptions in its group, itself included; None unless in one."""
+    """Return the number of subscriptions in the group, itself included; None outside of groups."""
     if (
         subscription.event_type.kind != Kind.QUEUE
         or subscription.status == SubscriptionStatus.SHADOW
@@ -109,7 +109,7 @@ def group_size(subscription: Subscription) -> int | None:
 
 
 def groups_down(*, limit: int) -> list[DownGroup]:
-    """Return the groups that are down, longest wait first."""
+    """Return the groups down, longest wait first."""
     groups = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
     grouped = groupby(
         groups,

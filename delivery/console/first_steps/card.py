@@ -1,7 +1,7 @@
 """The card *First steps* on the overview: from a fresh installation to the first delivery.
 
 It is shown until a delivery was DELIVERED, or until it is dismissed, which a cookie remembers: it
-concerns one person at one browser, and no other user should miss the card for it.
+concerns a single person at a single browser, and no other user should miss the card for it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _YEAR_SECONDS = 365 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSteps:
-    """The objects that exist already; `publish_url` leads to the page that publishes, if any."""
+    """The existing objects; `publish_url` leads to the publishing page, if any."""
 
     has_event_type: bool
     has_publisher: bool
@@ -58,7 +58,7 @@ def read_first_steps(request: HttpRequest) -> FirstSteps | None:
 
 @require_POST
 def create_first_steps(request: HttpRequest) -> HttpResponse:
-    """Create the example, and lead to the page that publishes its first message."""
+    """Create the example, and lead to the page for the first message."""
     if not (may_create_example(request.user) and may_publish(request.user)):
         raise PermissionDenied
     example = create_example(actor=actor_of(request))

@@ -12,7 +12,7 @@ EXPLANATION: Final = "Explanation"
 
 @dataclass(frozen=True, slots=True)
 class GuidePage:
-    """A page of the guide; its text is the template `guide/<name>.md`."""
+    """A page of the guide; the text is the template `guide/<name>.md`."""
 
     name: str
     title: str
@@ -20,7 +20,7 @@ class GuidePage:
     about: str
 
 
-# `pages_by_kind` expects pages of one kind to be adjacent.
+# `pages_by_kind` expects pages of a kind to be adjacent.
 _PAGES = (
     GuidePage(
         "first-steps",

@@ -21,7 +21,7 @@ EXCERPT_CHARACTERS = 220
 
 @dataclass(frozen=True, slots=True)
 class GuideHit:
-    """A section that contains every word of the search."""
+    """A section with every word of the search."""
 
     page: GuidePage
     anchor: str
@@ -30,10 +30,9 @@ class GuideHit:
 
 
 def search_guide(query: str) -> Sequence[GuideHit]:
-    """Return the best sections first; a word also matches inside a longer one, in any case.
+    """Return the best sections first; a word also matches inside a longer word, in any case.
 
-    A word in a heading counts ten times as much as one in the text, and one in the page's title
-    five times.
+    A word in a heading counts ten times as much as in the text, and in the page's title five times.
     """
     words = query.casefold().split()[:MOST_WORDS]
     if not words:
@@ -57,7 +56,7 @@ def _all_sections() -> Sequence[tuple[GuidePage, GuideSection]]:
 
 
 def _score(page: GuidePage, section: GuideSection, words: Sequence[str]) -> int:
-    """Return 0 if a word occurs neither in the section nor in its headings."""
+    """Return 0 if a word occurs neither in the section nor in the headings."""
     title, heading, text = (part.casefold() for part in (page.title, section.heading, section.text))
     scores = [
         10 * (word in heading) + 5 * (word in title) + min(text.count(word), 4) for word in words

@@ -20,7 +20,7 @@ _OPTION = re.compile(r"(?<!\S)--[a-z][a-z-]*")
 
 @dataclass(frozen=True, slots=True)
 class GuideSection:
-    """The text below one heading; anchor and heading are empty for the text above the first."""
+    """The text below a heading; anchor and heading are empty for the text above the first."""
 
     anchor: str
     heading: str
@@ -37,14 +37,14 @@ def guide_text(name: str) -> GuideText:
     tokens = _MARKDOWN.parse(render_to_string(f"guide/{name}.md"))
     _add_anchors(tokens)
     html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
-    # Wide ones scroll by themselves; the keyboard has to reach them.
+    # Wide tables scroll by themselves; the keyboard has to reach them.
     for tag in ("pre", "table"):
         html = html.replace(f"<{tag}>", f'<{tag} tabindex="0">')
     return GuideText(html=html, sections=list(_sections(tokens)))
 
 
 def _inline_code(_renderer: Any, tokens: Sequence[Token], place: int, *_: Any) -> str:
-    """Render code; on narrow screens an option such as `--name` keeps its hyphens."""
+    """Render code; on narrow screens an option such as `--name` keeps the hyphens."""
     code = _OPTION.sub(r'<span class="option">\g<0></span>', escapeHtml(tokens[place].content))
     return f"<code>{code}</code>"
 
@@ -53,7 +53,7 @@ _MARKDOWN.add_render_rule("code_inline", _inline_code)
 
 
 def _add_anchors(tokens: Sequence[Token]) -> None:
-    """Give each heading an id made from its text, with a number if the page repeats the heading."""
+    """Give each heading an id made from the text, with a number if the page repeats the heading."""
     counts: dict[str, int] = {}
     for opening, content in pairwise(tokens):
         if opening.type == "heading_open":

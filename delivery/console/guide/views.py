@@ -1,4 +1,4 @@
-"""The guide in the console, for everybody who may sign in: its index, its pages and its search."""
+"""The guide in the console, for everybody who may sign in: index, pages and search."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from delivery.console.guide.text import guide_text
 
 
 def guide_index(request: HttpRequest) -> HttpResponse:
-    """List all pages by kind, or with `?q=` the sections that contain all its words."""
+    """List all pages by kind, or with `?q=` the sections with all words."""
     query = request.GET.get("q", "").strip()
     if not query:
         return _guide_response(request, title="Guide")
@@ -20,7 +20,7 @@ def guide_index(request: HttpRequest) -> HttpResponse:
 
 
 def guide_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Serve one page; 404 if the guide has no page of that name."""
+    """Serve a page; 404 if the guide has no page of the name."""
     page = GUIDE_PAGES.get(name)
     if page is None:
         raise Http404(f"The guide has no page {name}.")

@@ -39,7 +39,7 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
     button_columns = ("buttons",)
     list_filter = [choice_filter("State", "state", UrlState.values)]
-    # The links that Django makes would have the whole URL.
+    # Django's links would have the whole URL.
     list_display_links = None
     search_fields = ["shown_address"]
     search_help_text = "Search by URL"
@@ -49,7 +49,7 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return with_shown_addresses(super().get_queryset(request), "url", user=request.user)
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        # URLs that need a person first, then those with a scheduled probe.
+        # URLs in need of a person first, then those with a scheduled probe.
         states = [UrlState.FROZEN, UrlState.DISABLED, UrlState.ENABLED]
         return [
             Case(*(When(state=state, then=Value(place)) for place, state in enumerate(states))),
@@ -147,10 +147,10 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
 
 
 def release_url(health: UrlHealth) -> str:
-    """Return the address that the URL's release button posts to."""
+    """Return the address for the URL's release button."""
     return reverse("admin:delivery_urlhealth_release", args=[secret_address_key(health.url)])
 
 
 def _health(object_id: str) -> UrlHealth:
-    """Return the row with this key of its URL, or with the URL itself; raise Http404."""
+    """Return the row with this key of the URL, or with the URL itself; raise Http404."""
     return get_object_or_404(UrlHealth, pk=url_of(unquote(object_id)))

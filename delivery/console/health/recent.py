@@ -1,6 +1,6 @@
 """The last day's health of subscriptions and subscribers: delivered, failed, durations.
 
-It is read from counted rows, with one statement for all rows of a page.
+It is read from counted rows, with a single statement for all rows of a page.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(slots=True)
 class SettledCount:
-    """The settled deliveries of the step that begins at `at`."""
+    """The settled deliveries of the step from `at`."""
 
     at: datetime
     delivered: int = 0
@@ -29,7 +29,7 @@ class SettledCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentHealth:
-    """The health of one day.
+    """The health of a day.
 
     `bars` are in order of time, up to the current quarter of an hour. `durations` counts deliveries
     by the steps of `delivery.maintenance.durations`.
@@ -94,7 +94,7 @@ def health_of_subscriptions(
 def health_of_subscribers(
     ids: Collection[int], *, now: datetime, step: timedelta = HOUR
 ) -> dict[int, RecentHealth]:
-    """Return the health of each subscriber, over all its subscriptions."""
+    """Return the health of each subscriber, over all subscriptions."""
     parameters = {"subscriptions": [], "subscribers": list(ids)}
     return _health(ids, parameters, now=now, step=step)
 

@@ -9,7 +9,7 @@ from delivery.console.health.recent import RecentHealth, SettledCount
 from delivery.console.shared.labels import milliseconds
 
 _BAR, _GAP = 3, 1
-# The least height of a bar with a count, so that a small count beside large ones is visible.
+# The least height of a bar with a count, so a small count beside large counts is visible.
 _LEAST = 2.0
 
 
@@ -19,7 +19,7 @@ def sparkline(health: RecentHealth, *, height: int = 20) -> SafeString:
 
 
 def sparkline_in_detail(health: RecentHealth, *, height: int) -> SafeString:
-    """Return the same chart, where each bar shows its counts on hover.
+    """Return the same chart, where each bar shows the counts on hover.
 
     `static/console/times.js` adds the reader's local time.
     """
@@ -60,7 +60,7 @@ _SPOT = (
 
 
 def _drawn(health: RecentHealth, height: int, above: SafeString) -> SafeString:
-    # One path per colour: a list has a hundred charts, and one element per bar took most of its
+    # One path per colour: a list has a hundred charts, and an element per bar took most of the
     # time.
     none, good, bad = ("".join(path) for path in zip(*_boxes(health, height), strict=True))
     words = health_in_words(health)

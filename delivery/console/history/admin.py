@@ -35,5 +35,5 @@ class HistoryHourAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Redirect to the charts: an hour has no page of its own."""
+        """Redirect to the charts: an hour has no page."""
         return HttpResponseRedirect(reverse("admin:delivery_historyhour_changelist"))

@@ -1,6 +1,6 @@
 """The history's charts: deliveries, success, durations, failures by time and place, blocked time.
 
-All figures come from the hours that the rollup counted. A percentile of one hour is exact;
+All figures come from the hours counted by the rollup. A percentile of a single hour is exact;
 percentiles of several hours or subscriptions cannot be combined, so the chart shows the worst and
 the page says so.
 """
@@ -46,7 +46,7 @@ _NAMED: dict[str, type[Model]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPoint:
-    """The step that begins at `at`; its durations are of the worst hour and subscription, in ms."""
+    """The step from `at`; durations are of the worst hour and subscription, in ms."""
 
     at: datetime
     delivered: int
@@ -77,7 +77,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """A subscription with failures; its names are those of its newest hour."""
+    """A subscription with failures; the names are those of the newest hour."""
 
     subscription_id: int
     subscription: str
@@ -207,9 +207,9 @@ def _counted(
 
 
 def _ids(subscription: str) -> list[int] | None:
-    """Return the ids of the subscriptions of that name; None means all, [] that none has it.
+    """Return the ids of the subscriptions of the name; None means all, [] none.
 
-    A deleted subscription is found only by its id.
+    A deleted subscription is found only by id.
     """
     if not subscription:
         return None

@@ -59,7 +59,7 @@ class HistoryRange:
 
     @property
     def step(self) -> timedelta:
-        """The time that one point of a chart covers; a chart has at most about 200 points."""
+        """The time of a point of a chart; a chart has at most about 200 points."""
         length = self.until - self.since
         return next(step for step, most in _STEPS if length <= most)
 
@@ -69,7 +69,7 @@ class HistoryRange:
 
     @property
     def spans(self) -> list[tuple[HistorySpan, str]]:
-        """The ranges on offer, each with its address."""
+        """The ranges on offer, each with an address."""
         named = {name: getattr(self, name) for name in ("subscriber", "subscription", "event_type")}
         kept = {name: value for name, value in named.items() if value}
         return [
@@ -107,8 +107,8 @@ def _span(text: str | None) -> HistorySpan:
 
 
 def _hour_after(moment: datetime) -> datetime:
-    """Return the end of the hour that contains the moment.
+    """Return the end of the moment's hour.
 
-    For a whole hour that is the next one: an end of 10:00 would exclude the hour that starts then.
+    For a whole hour it is the next hour: an end of 10:00 would exclude the hour from 10:00.
     """
     return moment.replace(minute=0, second=0, microsecond=0) + HOUR

@@ -1,6 +1,6 @@
-"""Buttons and actions that hold, deactivate and activate subscriptions and subscribers.
+"""Buttons and actions to hold, deactivate and activate subscriptions and subscribers.
 
-They work on one row or on many.
+They work on a row or on many.
 """
 
 import re
@@ -35,7 +35,7 @@ _ROW = re.compile(r"([0-9]{1,18})-([A-Z]+)")
 
 
 class HoldingAdmin(ConsoleAdmin):
-    """The admin of subscriptions and of subscribers: one permission covers both."""
+    """The admin of subscriptions and of subscribers: a single permission covers both."""
 
     actions = ["hold_chosen", "deactivate_chosen", "activate_chosen"]
 
@@ -199,9 +199,9 @@ class HoldingAdmin(ConsoleAdmin):
         *,
         words_for: Callable[[list[Any]], str] = lambda _: "",
     ) -> None:
-        """Change each row in its own transaction, in the order in which all code locks them.
+        """Change each row in a separate transaction, in the common order of locks.
 
-        `words_for` returns a sentence about the changed rows, or an empty one.
+        `words_for` returns a sentence about the changed rows, or an empty text.
         """
         rows = list(queryset.order_by("pk"))
         before: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Buttons that change the status of a subscription or subscriber, for all pages that have them."""
+"""Buttons to change the status of a subscription or subscriber, for all pages."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeS
 
 
 def row_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeString:
-    """Return the buttons of a list's row, few enough for one line.
+    """Return the buttons of a list's row, few enough for a line.
 
     The other statuses are on the owner's page, and among the actions for chosen rows.
     """
@@ -40,7 +40,7 @@ def row_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeStri
 
 
 def stop_buttons(owner: Owner) -> SafeString:
-    """Return buttons that stop its deliveries, or that release them if they are stopped."""
+    """Return buttons to stop the deliveries, or to release them if they are stopped."""
     return _joined(_stopping_or_releasing(owner, None, UNKNOWN_COST))
 
 

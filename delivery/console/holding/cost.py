@@ -1,4 +1,4 @@
-"""The cost of making a subscription or subscriber INACTIVE: its messages over the last day."""
+"""The cost of making a subscription or subscriber INACTIVE: the messages of the last day."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def cost_of_subscriptions(ids: Collection[int]) -> dict[int, str]:
 
 
 def cost_of_subscribers(ids: Collection[int]) -> dict[int, str]:
-    """Return the cost of each subscriber, over all its subscriptions."""
+    """Return the cost of each subscriber, over all subscriptions."""
     return _costs({"subscriptions": [], "subscribers": list(ids)}, ids)
 
 
@@ -52,7 +52,7 @@ def _messages_a_day(parameters: dict[str, list[int]]) -> list[dict[str, Any]]:
 
 
 def _cost_in_words(messages: int, hours: float) -> str:
-    """Return a sentence with the number of messages that would not be kept."""
+    """Return a sentence with the number of messages not to be kept."""
     if not messages:
         return "Messages published meanwhile will not be kept; none came in the last 24 hours."
     an_hour = round(messages / hours)

@@ -1,4 +1,4 @@
-"""The options of a hold and of a release: its end, and the rate of its backlog afterwards."""
+"""The options of a hold and of a release: the end, and the rate of the backlog afterwards."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
 
 
 class ReleaseForm(forms.Form):
-    """The rate of the backlog. Without it, the rate that was set with the hold applies, if any."""
+    """The rate of the backlog. Without it, the rate set with the hold applies, if any."""
 
     catch_up_rate = forms.FloatField(required=False, min_value=SLOWEST_RATE, max_value=FASTEST_RATE)
 
@@ -22,7 +22,7 @@ class ReleaseForm(forms.Form):
 class HoldForm(ReleaseForm):
     """Both fields are optional.
 
-    Without them a person ends the hold, and its backlog is sent as fast as possible.
+    Without them a person ends the hold, and the backlog is sent as fast as possible.
     """
 
     until = forms.DateTimeField(required=False)

@@ -1,4 +1,4 @@
-"""The subscribers and subscriptions that are on hold: since when, by whom, with what backlog."""
+"""The subscribers and subscriptions on hold: since when, by whom, with what backlog."""
 
 from dataclasses import dataclass
 from datetime import datetime

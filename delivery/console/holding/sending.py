@@ -1,4 +1,4 @@
-"""The page and the banner of the switch that holds and releases all sending."""
+"""The page and the banner of the switch for all sending."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def sending_banner(request: HttpRequest) -> HttpResponse:
 
 
 def sending_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Show whether all sending is HELD, with the button that changes it."""
+    """Show whether all sending is HELD, with the button to change it."""
     if not may_hold_all(request.user):
         raise PermissionDenied
     return render(

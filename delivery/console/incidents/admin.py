@@ -142,7 +142,7 @@ class IncidentAdmin(ReadOnly, CompletedList, StatusAdmin):
         return self._acted(request, object_id, actions.assign_incident, text, assignee=name)
 
     def mute(self, request: HttpRequest, object_id: int, hours: int) -> HttpResponse:
-        """Mute it for so many hours; 0 ends that."""
+        """Mute it for so many hours; 0 ends the muting."""
         if hours not in (0, *MUTE_HOURS):
             return self.back(request, "Choose one of the times.", level=messages.WARNING)
         until = timezone.now() + timedelta(hours=hours) if hours else None

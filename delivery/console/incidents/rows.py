@@ -19,7 +19,7 @@ def open_first() -> Case:
 
 
 def state_label(incident: Incident) -> SafeString:
-    """Return the severity of an open incident, or that it is closed, acknowledged or muted."""
+    """Return the severity of an open incident, or closed, acknowledged or muted."""
     if incident.state == IncidentState.CLOSED:
         return label("CLOSED", tone="good")
     return label(incident.severity, tone=TONES[IncidentSeverity(incident.severity)])

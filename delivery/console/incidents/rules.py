@@ -20,7 +20,7 @@ from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
 from subscriptions.values.shown_addresses import masked_address, named_secret_address
 
-# The meaning of a kind's bound; kinds without one have no bound.
+# The meaning of a kind's bound; kinds without a bound in the table have none.
 BOUNDS: Mapping[str, str] = {
     IncidentKind.RETRYING: "Deliveries of a subscription that wait for their next attempt.",
     IncidentKind.FAILURES: "Failed deliveries of a subscription by one cause.",
@@ -81,7 +81,7 @@ class IncidentRuleForm(forms.ModelForm[IncidentRule]):
     def clean_chat_urls(self) -> list[str]:
         """Return the typed and the kept URLs.
 
-        Refuse those to addresses that endpoints may not have either.
+        Refuse those to addresses forbidden for endpoints.
         """
         stored = self.instance.chat_urls
         urls: list[str] = []

@@ -1,4 +1,4 @@
-"""The page of an incident: its cause, the outcomes of its deliveries, who was notified."""
+"""The page of an incident: the cause, the outcomes of the deliveries, who was notified."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,7 +55,7 @@ class ShownIncident:
 def read_incident(
     incident: Incident, *, user: User | AnonymousUser, now: datetime, with_sample: bool
 ) -> ShownIncident:
-    """Load the page; an answer that the user may see is logged as a view of its payload."""
+    """Load the page; a visible answer is logged as a view of the payload."""
     facts = read_facts([incident])[incident.pk]
     is_failures = incident.kind == IncidentKind.FAILURES
     return ShownIncident(

@@ -45,7 +45,7 @@ class JournalEntryAdmin(LiveAdmin, ExportedAdmin):
     ]
 
     def complete(self, rows: Sequence[Any]) -> None:
-        """Add the names of lanes and subscriptions that still exist."""
+        """Add the names of existing lanes and subscriptions."""
         lane_ids = {row.lane_id for row in rows if row.lane_id}
         lanes = Lane.objects.filter(pk__in=lane_ids).select_related("subscriber")
         wanted = {row.subscription_id for row in rows if row.subscription_id}

@@ -33,7 +33,7 @@ class DeliveryFilter(ExactText):
 
 
 class LaneFilter(ExactText):
-    """Filter by the name of a lane: its subscriber's name, or a name such as `queue:3`."""
+    """Filter by the name of a lane: the subscriber's name, or a name such as `queue:3`."""
 
     title = "Lane"
     parameter_name = "lane"

@@ -1,4 +1,4 @@
-"""Lanes in the console: read-only, except for the actions that restart a stopped lane."""
+"""Lanes in the console: read-only, except for the actions to restart a stopped lane."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -79,7 +79,7 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return self.back(request, f"{lane} retries now.")
 
     def skip(self, request: HttpRequest, object_id: int, delivery_id: int) -> HttpResponse:
-        """Skip the delivery that the page showed, never one that has become the head since."""
+        """Skip the shown delivery, never another, become the head since."""
         lane: Lane = self.permitted(request, object_id)
         try:
             skipped = unblock.skip_delivery(lane, actor=actor_of(request), expected=delivery_id)

@@ -15,21 +15,21 @@ from subscriptions.values.counts import counted
 # Five lines each: the others are counted.
 SHOWN = 12
 NAMES_SHOWN = 10
-# Only the first have a strip, so that a page of many stopped lanes stays small.
+# Only the first have a strip, so a page of many stopped lanes stays small.
 STRIPS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedLane:
-    """A stopped lane and its head: the delivery that stops it, if it still has one.
+    """A stopped lane and the head: the stopping delivery, if still there.
 
-    For a CONCURRENT subscriber (`is_concurrent`), `down` counts the endpoints that are down and
-    `down_names` names those down longest; its other endpoints continue, and the other fields are
-    about the first of them. At `next_try_at` a BLOCKED lane is tried and a SUSPENDED lane's probe
-    URL is called; without it a SUSPENDED lane waits for a person. `subscriptions` counts the
-    subscriber's ACTIVE subscriptions, `others` those but for the head's, and `freed` their waiting
-    deliveries. `cost` says how many messages are not kept while the subscription is INACTIVE,
-    `cost_of_all` while the subscriber is.
+    For a CONCURRENT subscriber (`is_concurrent`), `down` counts the endpoints down and `down_names`
+    names those down longest; other endpoints continue, and the other fields are about the first of
+    them. At `next_try_at` a BLOCKED lane is tried and a SUSPENDED lane's probe URL is called;
+    without it a SUSPENDED lane waits for a person. `subscriptions` counts the subscriber's ACTIVE
+    subscriptions, `others` those but for the head's, and `freed` their waiting deliveries. `cost`
+    says how many messages are not kept while the subscription is INACTIVE, `cost_of_all` while the
+    subscriber is.
     """
 
     lane_id: int
@@ -67,7 +67,7 @@ class StoppedLane:
 
     @property
     def downs(self) -> str:
-        """A sentence with the names of the endpoints that are down.
+        """A sentence with the names of the endpoints down.
 
         Empty unless the subscriber is CONCURRENT and several are down.
         """
@@ -83,7 +83,7 @@ class StoppedLane:
     def may_skip(self) -> bool:
         """True if there is a delivery to cancel.
 
-        After a rejection, the suspending one is settled.
+        After a rejection, the suspending delivery is settled.
         """
         return self.status == Status.PENDING
 
@@ -113,7 +113,7 @@ class StoppedLane:
 
 
 def read_stopped_lanes(*, limit: int, subscriber_id: int | None = None) -> list[StoppedLane]:
-    """Return the stopped lanes, or only that of a subscriber, longest first."""
+    """Return the stopped lanes, or only a subscriber's, longest first."""
     parameters = {
         "limit": WAITING_LIMIT,
         "rows": limit,

@@ -16,7 +16,7 @@ from subscriptions.values.times import largest_unit
 
 
 def strip_blocks(strip: Strip, *, now: datetime) -> SafeString:
-    """Return an item for each block, with a link to its delivery; the head shows its message."""
+    """Return an item for each block, with a link to the delivery; the head shows the message."""
     items = [
         _head(block, _title(block, now=now), is_stopped=strip.is_stopped)
         if number == 0

@@ -21,7 +21,7 @@ COLOURS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One waiting delivery. `colour` is the same for all deliveries of its subscription."""
+    """A waiting delivery. `colour` is the same for all deliveries of the subscription."""
 
     id: int
     message_id: int
@@ -42,9 +42,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """A lane with its next deliveries; the first is the head.
+    """A lane with the next deliveries; the first is the head.
 
-    `waiting` counts the deliveries of its ACTIVE subscriptions, including the blocks.
+    `waiting` counts the deliveries of ACTIVE subscriptions, including the blocks.
     """
 
     lane: Lane
@@ -68,7 +68,7 @@ class Strip:
 
 
 def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
-    """Return a strip for each of these lanes that still exists, in the given order."""
+    """Return a strip for each existing lane among these, in the given order."""
     if not lane_ids:
         return []
     lanes = {

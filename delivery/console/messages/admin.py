@@ -161,7 +161,7 @@ class MessageAdmin(MessageListAdmin, LiveAdmin, TabbedAdmin, SplitAdmin):
     def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Return the exact bytes, as a plain-text download.
 
-        Otherwise a browser could run a script that a publisher sent.
+        Otherwise a browser could run a script sent by a publisher.
         """
         message = self._viewed(request, str(object_id))
         if not may_see_payload(request.user):
@@ -176,7 +176,7 @@ class MessageAdmin(MessageListAdmin, LiveAdmin, TabbedAdmin, SplitAdmin):
     def export_trace(
         self, request: HttpRequest, object_id: int, form: str
     ) -> StreamingHttpResponse:
-        """Return the whole trace as one file: as `json`, or as `text` for a ticket."""
+        """Return the whole trace as a file: as `json`, or as `text` for a ticket."""
         message = self._viewed(request, str(object_id))
         reader = TraceReader(
             name=request.user.get_username(),

@@ -1,8 +1,8 @@
 """The requests of a delivery, rebuilt from the subscription as it is now, without secrets.
 
 Only the body of a request is stored. Time and signature are computed for each attempt, so they are
-described. The values of the subscription's own headers and its credentials are secrets, so
-variables stand for them.
+described. The values of the subscription's own headers and credentials are secrets, so variables
+stand for them.
 """
 
 import re
@@ -27,11 +27,11 @@ TIME, SIGNATURE, KEY, TOKEN = "$TIME", "$SIGNATURE", "$KEY", "$TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """One header of a request.
+    """A header of a request.
 
-    `variable` is Inturn's placeholder for a value that is not shown; it follows `value`. Text from
-    others is never used as a placeholder. `is_payload`: the header comes from the message and is
-    shown only to users who may see payloads.
+    `variable` is Inturn's placeholder for a hidden value; it follows `value`. Text from others is
+    never used as a placeholder. `is_payload`: the header comes from the message and is shown only
+    to users who may see payloads.
     """
 
     name: str
@@ -100,7 +100,7 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         if header.name.lower() not in names
     ]
     masked_url = target(delivery, path="/•••")[1] if made and made.path else ""
-    # While Inturn exports traces, it puts its own attempt between publisher and receiver.
+    # While Inturn exports traces, it puts an attempt between publisher and receiver.
     trace = _trace(delivery, own)
     forwarded = _forwarded(delivery, [*own, *trace], made=made)
     shown = (*headers, *own, *trace, *forwarded)
@@ -117,7 +117,7 @@ def _of_replies(delivery: Delivery) -> list[Header]:
 
 
 def _trace(delivery: Delivery, own: Sequence[Header]) -> list[Header]:
-    """Return the publisher's trace headers, unless the subscription has its own."""
+    """Return the publisher's trace headers, unless the subscription has own trace headers."""
     names = {header.name.lower() for header in own}
     return [
         Header(name, value, is_payload=True)
@@ -164,7 +164,7 @@ def script_output(delivery: Delivery) -> ScriptOutput | None:
 def target(delivery: Delivery, *, path: str = "") -> tuple[str, str]:
     """Return the method and the URL.
 
-    An answer to a callback goes to the URL that its publisher gave.
+    An answer to a callback goes to the publisher's URL.
     """
     if delivery.callback is not None:
         return "POST", delivery.callback.url

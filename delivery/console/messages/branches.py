@@ -1,4 +1,4 @@
-"""The branches of a message: its callbacks and replies, and the message that it answers."""
+"""The branches of a message: callbacks and replies, and the answered message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def answered_by(message: Message) -> Callback | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branches:
-    """`answered` is the callback, and `replied` the reply, that the message is."""
+    """`answered` is set if the message is a callback's answer, `replied` if it is a reply."""
 
     callbacks: Sequence[ShownCallback] = ()
     answered: Callback | None = None
@@ -66,7 +66,7 @@ class Branches:
 
 
 def branches_of(message: Message) -> Branches:
-    """Load the branches, with queries only for messages that can have any."""
+    """Load the branches, with queries only for messages with possible branches."""
     return Branches(
         callbacks=callbacks_of(message),
         answered=answered_by(message),
@@ -76,14 +76,14 @@ def branches_of(message: Message) -> Branches:
 
 
 def _replies_to(message: Message) -> list[Reply]:
-    """Return the first replies; query the database only for messages that want any."""
+    """Return the first replies; query the database only for messages with any."""
     if not may_be_replied_to(message.headers, event=message.event_type.name):
         return []
     return list(Reply.objects.filter(message=message).order_by("delivery_id")[:SHOWN_REPLIES])
 
 
 def _replied_by(message: Message) -> Reply | None:
-    """Return the message that this one replies to; None also after that message was removed."""
+    """Return the message answered by this reply; None also after the removal of this message."""
     if not correlation(message.headers):
         return None
     return Reply.objects.filter(reply=message).first()

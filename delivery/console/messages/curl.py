@@ -1,7 +1,6 @@
-"""Shell commands that publish a message again or repeat a delivery's request.
+"""Shell commands to publish a message again or repeat a delivery's request.
 
-Variables stand for secrets. All text from publishers is quoted, so that a shell never runs any of
-it.
+Variables stand for secrets. All text from publishers is quoted, so a shell never runs any of it.
 """
 
 import shlex
@@ -19,7 +18,7 @@ from delivery.console.messages.as_sent import (
 from delivery.models import Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 
-# A longer body, or one that is not text, has to be downloaded first.
+# A longer body, or a body other than text, has to be downloaded first.
 LONGEST_BODY = 32 * 1024
 # curl sets these headers itself, or they would make the copy a duplicate of the message.
 _LEFT_OUT = frozenset(
@@ -41,7 +40,7 @@ openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)"""
 
 
 def publish_command(message: Message) -> str:
-    """Return a command that publishes the same content as a new message.
+    """Return a command to publish the same content as a new message.
 
     Empty when only Inturn publishes such messages.
     """
@@ -59,7 +58,7 @@ def publish_command(message: Message) -> str:
 
 
 def send_command(delivery: Delivery) -> str:
-    """Return a command that makes the request of the next attempt, to the endpoint itself."""
+    """Return a command for the request of the next attempt, to the endpoint itself."""
     request = sent_request(delivery)
     signed = _SIGNED.format(id=shlex.quote(public_id(delivery.message_id)))
     return "\n".join(

@@ -42,7 +42,7 @@ class MessageListAdmin(KeysetAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list.
 
-        A text search has its start time in the address, so that a link to it keeps its meaning.
+        A text search has the start time in the address, so a link to it keeps the meaning.
         """
         if (query := with_range(request.GET)) is not None:
             return HttpResponseRedirect(f"?{query}")

@@ -1,4 +1,4 @@
-"""The reason why an open delivery waits, in words, and the time of its next try."""
+"""The reason why an open delivery waits, in words, and the time of the next try."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 class NextTry:
     """A delivery's next try.
 
-    `at` is None when a person has to act first, or when the delivery only waits for its turn, which
-    is the usual case.
+    `at` is None when a person has to act first, or when the delivery only waits for its turn, the
+    usual case.
     """
 
     words: str
@@ -25,9 +25,9 @@ class NextTry:
 
 
 def next_tries(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
-    """Return the next try of each delivery that is to be sent.
+    """Return the next try of each delivery to be sent.
 
-    Load only the endpoints that may not be UP.
+    Load only the endpoints possibly not UP.
     """
     waiting = [
         row

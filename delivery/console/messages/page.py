@@ -1,4 +1,4 @@
-"""The page of a message: its trace, its deliveries with attempts, and why each was made or not."""
+"""The page of a message: the trace, the deliveries with attempts, and why each was made or not."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,7 @@ DELIVERY_RELATIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryPart:
-    """The deliveries that the page shows, from the one at `start`, counted from 0.
+    """The deliveries on the page, from `start`, counted from 0.
 
     `statuses` counts all deliveries of the message.
     """
@@ -78,8 +78,7 @@ class DeliveryPart:
 class MessagePage:
     """`change` is the difference from the message of which this is an edited copy.
 
-    `joined` are the ids of the messages that this one joins, `reported` is the failure that it
-    reports.
+    `joined` are the ids of the messages joined by this message, `reported` is the reported failure.
     """
 
     message: Message
@@ -123,7 +122,7 @@ class WantedPage:
 def read_message_page(message: Message, wanted: WantedPage) -> MessagePage:
     """Load the whole page.
 
-    Without the right to see payloads it has nothing of one but the body and the values of headers,
+    Without the right to see payloads it has, of payloads, only the body and the values of headers,
     which the template leaves out.
     """
     may_see = wanted.may_see
@@ -151,7 +150,7 @@ def read_message_page(message: Message, wanted: WantedPage) -> MessagePage:
 
 
 def _part(message: Message, wanted: WantedPage) -> DeliveryPart:
-    """Load one part of the deliveries, failures first, and count all of them by status."""
+    """Load a part of the deliveries, failures first, and count all of them by status."""
     of_message = Delivery.objects.of_message(message.pk)
     counted = of_message.order_by().values_list("status").annotate(n=Count("id"))
     statuses = sorted(counted)
@@ -172,7 +171,7 @@ def _deliveries(
     if not chosen:
         return []
     rows = Delivery.objects.filter(pk__in=chosen).select_related(*DELIVERY_RELATIONS).in_bulk()
-    # Meanwhile one may have been removed.
+    # Meanwhile a message may have been removed.
     deliveries = [rows[id] for id in chosen if id in rows]
     for delivery in deliveries:
         delivery.message = message
@@ -200,13 +199,13 @@ def _change(message: Message, body: Payload) -> list[DifferenceLine] | None:
 
 
 def _joined(message: Message) -> list[str]:
-    """Return the public ids of the messages in a joined one."""
+    """Return the public ids of the messages in a joined message."""
     parts = _own_content(message).get("messages") if ACTIVATION in message.headers else None
     return [str(part["id"]) for part in parts or []]
 
 
 def _reported(message: Message) -> str:
-    """Return the failure that a message of `Inturn.Delivery.Failed` reports, in words."""
+    """Return the failure in a message of `Inturn.Delivery.Failed`, in words."""
     if message.event_type.name != FAILED:
         return ""
     content = _own_content(message)
@@ -214,7 +213,7 @@ def _reported(message: Message) -> str:
 
 
 def _own_content(message: Message) -> dict[str, Any]:
-    """Return the body of a message that Inturn itself published; {} for any other."""
+    """Return the body of a message published by Inturn itself; {} for any other."""
     if message.publisher_id is not None:
         return {}
     try:

@@ -1,8 +1,8 @@
-"""Why each subscription got a message or not: as it was configured then, and what is so today.
+"""Why each subscription got a message or not: as it was configured then, and as it is today.
 
 A delivery is a fact; the reason beside it comes from the subscriptions as they were, which the
-configuration log has (`subscriptions.matching.past_subscriptions`). Where that is not possible,
-today's configuration explains, and the page says so.
+configuration log has (`subscriptions.matching.past_subscriptions`). Where impossible, today's
+configuration explains, and the page says so.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ from subscriptions.matching.past_subscriptions import (
 from subscriptions.models import ConfigurationChange, Subscription
 from subscriptions.values.names import UNSUBSCRIBABLE
 
-# More are explained only on request: each is loaded, and its filter tried.
+# More are explained only on request: each is loaded, and the filter tried.
 EXPLAINED = 150
 _COLUMNS = (
     "name",
@@ -47,7 +47,7 @@ _ALONE = "Inturn sent this message to the subscriptions with deliveries only"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchReason:
-    """One subscription: `reason` is that of then, `now` is today's, empty if it is the same.
+    """A subscription: `reason` is the past reason, `now` is today's, empty if it is the same.
 
     `change` is the first change of the configuration since then, `filter` the filter of then.
     `exists` is False if it was deleted since.
@@ -72,7 +72,7 @@ class MatchReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """The reasons, those that matched first.
+    """The reasons, the matches first.
 
     `as_now` says why they are of today; empty if they are those of then. `too_many` if there are
     more than EXPLAINED subscriptions, and none is explained.
@@ -145,7 +145,7 @@ def _of_then(
 
 
 def _reason(message: Message, then: Explanation | None, *, matched: bool) -> str:
-    """Return the reason of then, unless the delivery, or its absence, shows that it is not it."""
+    """Return the past reason, unless the delivery, or its absence, disproves it."""
     if then is None:
         return _UNEXPLAINED if matched else _ABSENT
     if then.qualifies == matched:

@@ -1,4 +1,4 @@
-"""The list of messages as a search without an index: its progress, and the link that continues."""
+"""The list of messages as a search without an index: the progress, and the link to continue."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -31,15 +31,15 @@ from subscriptions.matching.typed_names import UnknownNameError, subscription_id
 from subscriptions.models import Subscription
 
 LONGEST_TEXT = 500
-# The hours that a text search covers unless its address has a start; and the ranges on offer.
+# The hours of a text search unless the address has a start; and the ranges on offer.
 DEFAULT_HOURS = 24
 SPANS = ((1, "last hour"), (24, "last day"), (24 * 7, "last week"), (None, "any time"))
-# The epoch: a start that excludes no message.
+# The epoch: a start before all messages.
 ANY_TIME = "1970-01-01T00:00:00"
 
 
 class _SearchedFor:
-    """A filter that the search applies rather than the list."""
+    """A filter applied by the search rather than the list."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         return queryset
@@ -89,10 +89,10 @@ class SearchedPage(KeysetPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchProgress:
-    """The progress of one page of a search.
+    """The progress of a page of a search.
 
     `reached_at` is the time of publication of the last message examined, `percent` the share of the
-    range that this page and those before it have covered.
+    range covered by this page and the previous pages.
     """
 
     seconds: float
@@ -163,14 +163,14 @@ class MessageChangeList(SplitChangeList):
 
     @property
     def spans(self) -> list[tuple[str, str]]:
-        """The ranges of time on offer, each with its address."""
+        """The ranges of time on offer, each with an address."""
         return [
             (words, self.get_query_string(_since(hours), [BEFORE, AFTER])) for hours, words in SPANS
         ]
 
     @property
     def others(self) -> list[tuple[str, str]]:
-        """The parameters of the address that the search form keeps."""
+        """The address's parameters kept by the search form."""
         typed = ("header", "body", BEFORE, AFTER, "open")
         return [(name, value) for name, value in self.params.items() if name not in typed]
 
@@ -188,7 +188,7 @@ def requested_search(params: Any) -> Search:
 
 
 def _subscriptions(subscriber: str, subscription: str) -> tuple[int, ...] | None:
-    """Return the ids of the subscriptions that are named; None if none is.
+    """Return the ids of the named subscriptions; None if none is.
 
     An unknown name selects none; the filter reports the mistake, and keeps all rows from those who
     may not see the names.
@@ -206,7 +206,7 @@ def _subscriptions(subscriber: str, subscription: str) -> tuple[int, ...] | None
 
 
 def with_range(params: Any) -> str | None:
-    """Return the query of a text search without a start, with the last day as its range.
+    """Return the query of a text search without a start, with the last day as range.
 
     None if the query needs no change.
     """

@@ -1,4 +1,4 @@
-"""A delivery as the console shows it: its newest attempts, its place, its actions and its body."""
+"""A delivery as the console shows it: the newest attempts, the place, the actions and the body."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ class ShownAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownDelivery:
-    """A delivery with its newest attempts, newest first.
+    """A delivery with the newest attempts, newest first.
 
-    `earlier` counts those that are not shown. `sent` is the body that a script made instead of the
-    message's, and `difference` its difference from that, None if they were not compared. `body` is
-    the beginning of the request's body. Without the right to see payloads all three are missing.
+    `earlier` counts those not shown. `sent` is the script's body in place of the message's, and
+    `difference` the difference of the two, None if they were not compared. `body` is the beginning
+    of the request's body. Without the right to see payloads all three are missing.
     """
 
     delivery: Delivery
@@ -60,7 +60,7 @@ class ShownDelivery:
 
     @property
     def may_be_stopped(self) -> bool:
-        """True if its failures are a reason to stop its subscription, or it is stopped."""
+        """True if the failures are a reason to stop the subscription, or it is stopped."""
         is_held = self.delivery.subscription.status != SubscriptionStatus.ACTIVE
         return self.is_failing or (is_held and self.delivery.status in OPEN)
 
@@ -78,8 +78,8 @@ class ShownDelivery:
     def place(self) -> str:
         """The state of an open delivery in a mailbox: `LEASED`, `LAPSED`, `LATER` or `AVAILABLE`.
 
-        A LEASED one is leased to the client that fetched it last. The lease of a LAPSED one is
-        over: it is handed out again, but can be acknowledged until then.
+        A LEASED delivery is leased to the client of the last fetch. The lease of a LAPSED delivery
+        is over: it is handed out again, but can be acknowledged until then.
         """
         return place_of(self.delivery, now=timezone.now())
 
@@ -107,13 +107,13 @@ class ShownDelivery:
 
     @property
     def reason(self) -> str:
-        """The reason for its status, unless the newest attempt says the same."""
+        """The reason for the status, unless the newest attempt says the same."""
         error = self.attempts[0].attempt.error if self.attempts else ""
         return "" if self.delivery.reason == error else self.delivery.reason
 
     @property
     def sent_again(self) -> str:
-        """Why it is, or was, sent again; or that it was not since a sender died.
+        """Why it is, or was, sent again; or the lack of it since a sender's death.
 
         Empty if a person resubmitted it: the trace says who.
         """
@@ -149,7 +149,7 @@ def place_of(delivery: Delivery, *, now: datetime) -> str:
 
 
 def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
-    """Return the number of attempts that count, such as `3 of 13`; without a limit, the number.
+    """Return the number of counted attempts, such as `3 of 13`; without a limit, the number.
 
     In a mailbox each fetch is an attempt.
     """
@@ -170,7 +170,7 @@ def _times(count: str) -> str:
 def with_attempts(
     deliveries: Sequence[Delivery], *, limit: int, may_see: bool = False
 ) -> list[ShownDelivery]:
-    """Add to each delivery its newest attempts up to a limit, with one query for all.
+    """Add to each delivery the newest attempts up to a limit, with a single query for all.
 
     With `may_see` also the payload: then load the bodies and outputs of scripts.
     """

@@ -21,7 +21,7 @@ _TRACED_ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedDelivery:
-    """A delivery, and the built-in receiver to which it is sent, if it is one."""
+    """A delivery, and the built-in receiver to which it is sent, if any."""
 
     shown: ShownDelivery
     receiver: BuiltInReceiver | None
@@ -29,7 +29,7 @@ class TracedDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTrace:
-    """The first deliveries of a message; `is_open` while one of them is not settled."""
+    """The first deliveries of a message; `is_open` while any of them is not settled."""
 
     message: Message
     deliveries: list[TracedDelivery]
@@ -38,7 +38,7 @@ class MessageTrace:
 
     @property
     def waiting(self) -> list[ShownDelivery]:
-        """The deliveries that are not settled."""
+        """The unsettled deliveries."""
         return [traced.shown for traced in self.deliveries if traced.shown.delivery.status in OPEN]
 
     @property
@@ -47,7 +47,7 @@ class MessageTrace:
 
 
 def read_trace(message: Message) -> MessageTrace:
-    """Load the trace in a number of statements that does not depend on the deliveries."""
+    """Load the trace in a number of statements independent of the deliveries."""
     deliveries = list(
         Delivery.objects.of_message(message.pk)
         .select_related(*DELIVERY_RELATIONS)
@@ -71,6 +71,6 @@ def read_trace(message: Message) -> MessageTrace:
 
 
 def traced_message(message_id: int) -> Message:
-    """Return the message of a trace, without its body; raise Http404."""
+    """Return the message of a trace, without the body; raise Http404."""
     rows = Message.objects.select_related("event_type", "publisher").defer("body", "headers")
     return get_object_or_404(rows, pk=message_id)

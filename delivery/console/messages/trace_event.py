@@ -1,4 +1,4 @@
-"""An event of a trace: a change of a message or of one of its deliveries, with its time."""
+"""An event of a trace: a change of a message or of a delivery of it, with the time."""
 
 import re
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ _OF_A_JOB = re.compile(r" \(((?:resubmission|cancellation) \d+)\)\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One line of the trace.
+    """A line of the trace.
 
-    `name` is the text of its label, `words` are Inturn's own and may name messages, deliveries and
+    `name` is the text of the label, `words` are Inturn's own and may name messages, deliveries and
     jobs, `detail` is text of others. Without a `delivery` it concerns the whole message.
     """
 
@@ -31,7 +31,7 @@ class Event:
         return ": ".join(filter(None, [self.words, self.detail]))
 
     def after(self, published_at: datetime) -> str:
-        """Return the time since the publication, such as `+2 min 5 s`; empty at that moment."""
+        """Return the time since the publication, such as `+2 min 5 s`; empty at this moment."""
         span = max(self.at - published_at, timedelta())
         if not span:
             return ""
@@ -49,5 +49,5 @@ def tone_of(name: str, *, otherwise: str = "neutral") -> str:
 
 
 def reason_in_words(reason: str) -> str:
-    """Return a reason with its job as a sentence has it: `cancelled by sue, in cancellation 2`."""
+    """Return a reason with the job as part of a sentence: `cancelled by sue, in cancellation 2`."""
     return _OF_A_JOB.sub(r", in \1", reason)

@@ -1,4 +1,4 @@
-"""The events of a message and of its deliveries, by their names and in the order of time."""
+"""The events of a message and of the deliveries, by their names and in the order of time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from subscriptions.models import Mode
 from subscriptions.values.counts import counted
 
 MOST_EVENTS = 150
-# Of a long trace, the beginning that is shown beside its end.
+# Of a long trace, the beginning shown beside the end.
 FIRST_EVENTS = 10
 RESUBMITTED = "resubmitted by "
 _SAME_TRANSACTION = timedelta(seconds=2)
@@ -43,7 +43,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traced:
-    """The scope of a trace: the deliveries shown, each with its newest attempts, newest first."""
+    """The scope of a trace: the deliveries shown, each with the newest attempts, newest first."""
 
     message: Message
     deliveries: Sequence[tuple[Delivery, Sequence[Attempt]]]
@@ -52,7 +52,7 @@ class Traced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The events, oldest first; `left_out` ones are missing after the first FIRST_EVENTS.
+    """The events, oldest first; `left_out` events are missing after the first FIRST_EVENTS.
 
     `is_whole` is False if a search for events took too long.
     """
@@ -71,7 +71,7 @@ class Trace:
 
 
 def build_trace(traced: Traced, rows: TraceRows, *, most: int = MOST_EVENTS) -> Trace:
-    # Sorting keeps the order of events of one time, so they are listed in the order of causes.
+    # Sorting keeps the order of events of the same time, so they are listed in the order of causes.
     events = sorted(_events(traced, rows), key=lambda event: event.at)
     left_out = max(len(events) - most, 0)
     if left_out:
@@ -126,7 +126,7 @@ def _of_delivery(
     yield from _attempts(delivery, attempts)
     for row in earlier:
         yield _settled(row.settled_at, row.status, row.reason, delivery)
-        # A decision about a delivery in doubt is shown by its settlement.
+        # A decision about a delivery in doubt is shown by the settlement.
         if row.ended_reason.startswith(RESUBMITTED) or not row.ended_reason:
             words = reason_in_words(row.ended_reason).removeprefix("resubmitted ") or _by(
                 row, entries
@@ -195,7 +195,7 @@ def _of_journal(traced: Traced, entries: Sequence[Row]) -> Iterator[Event]:
 
 
 def _concerns(entry: Row, row: Delivery) -> bool:
-    """Return whether the delivery was open, and among those that the entry is about."""
+    """Return whether the delivery was open, and among the entry's deliveries."""
     subscription_id, lane_id = entry["subscription_id"], entry["lane_id"]
     is_of_all = subscription_id is None and lane_id is None
     is_of_lane = lane_id is not None and lane_id == row.lane_id

@@ -1,4 +1,4 @@
-"""The whole trace of a message as one JSON document, in parts of deliveries, failures first.
+"""The whole trace of a message as a JSON document, in parts of deliveries, failures first.
 
 Secrets are left out as everywhere in the console; without the right to see payloads, so are bodies,
 the values of headers, answers, and callback URLs.
@@ -52,7 +52,7 @@ def pages_of(message: Message, reader: TraceReader) -> Iterator[MessagePage]:
 
 
 def json_parts(message: Message, reader: TraceReader) -> Iterator[bytes]:
-    """Yield the document in parts, so that thousands of deliveries are never in memory at once."""
+    """Yield the document in parts, so thousands of deliveries are never in memory at once."""
     events: dict[tuple[Any, ...], Json] = {}
     for number, page in enumerate(pages_of(message, reader)):
         if number == 0:

@@ -1,8 +1,8 @@
-"""The rows that a trace is made of, beside message, deliveries and attempts.
+"""The rows of a trace, beside message, deliveries and attempts.
 
 The number of statements does not depend on the number of deliveries. The journal and the reports of
 failures have no index for exactly this question, so the database ends these searches after a while;
-then the trace says that it does not have them.
+then the trace reports their absence.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from subscriptions.models import ConfigurationChange
 SECONDS = 0.06
 ENTRIES = 100
 COPIES = 20
-# The kinds that concern all deliveries of a lane, of a subscription, or of the installation.
+# The kinds about all deliveries of a lane, of a subscription, or of the installation.
 STOPS = (
     JournalKind.BLOCKED,
     JournalKind.SUSPENDED,
@@ -58,7 +58,7 @@ class TraceRows:
 def read_trace_rows(
     message: Message, deliveries: Sequence[Delivery], *, now: datetime, reads_journal: bool = True
 ) -> TraceRows:
-    """Load the rows; without the right to read the journal none of its entries and actors."""
+    """Load the rows; without the right to read the journal none of the entries and actors."""
     earlier = _earlier(deliveries)
     entries: list[Row] | None = []
     if reads_journal:
@@ -72,7 +72,7 @@ def read_trace_rows(
 
 
 def _earlier(deliveries: Sequence[Delivery]) -> list[EarlierSettlement]:
-    """Return the settlements that persons ended; a late attempt ended none."""
+    """Return the settlements ended by persons; a late attempt ended none."""
     ids = [row.pk for row in deliveries]
     rows = EarlierSettlement.objects.filter(delivery_id__in=ids, is_amended=False)
     return list(rows.order_by("settled_at", "id")) if ids else []
@@ -131,7 +131,7 @@ def _copies(message: Message, *, names_actors: bool) -> list[EditedCopy]:
 
 
 def is_open(delivery: Delivery, at: datetime) -> bool:
-    """Return whether the delivery waited at that time, as far as its row shows."""
+    """Return whether the delivery waited at the time, as far as the row shows."""
     return delivery.settled_at is None or at <= delivery.settled_at
 
 

@@ -41,7 +41,7 @@ _BULK_WORDS = re.compile(r"\b(all|failed|waiting|open|deliveries|of|for|the)\b",
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A word that begins an action; `hits` gets the words after it.
+    """A word beginning an action; `hits` gets the words after it.
 
     `named` are the kinds of objects whose names the hits have.
     """
@@ -56,7 +56,7 @@ class _Verb:
 
 
 def actions_in(text: str, user: User) -> Iterator[HitSection]:
-    """Yield the actions that the text begins, of those that the user may do."""
+    """Yield the actions begun by the text, of those allowed to the user."""
     word, _, rest = text.strip().partition(" ")
     if len(word) < _FEWEST_LETTERS:
         return
@@ -88,7 +88,7 @@ def _publish(_verb: str, rest: str) -> list[OmniboxHit]:
 
 
 def _toggle(verb: str, rest: str) -> list[OmniboxHit]:
-    """Return the status pages of the subscriptions and subscribers of that name: their buttons."""
+    """Return the status pages of the subscriptions and subscribers of the name: their buttons."""
     if not rest:
         return []
     title = f"{verb.capitalize()} {{}} …"
@@ -127,7 +127,7 @@ def _cancel(_verb: str, rest: str) -> list[OmniboxHit]:
 
 
 def _bulk(title: str, rest: str, parameters: list[tuple[str, str]]) -> list[OmniboxHit]:
-    """Return the pages that count the deliveries first, of a subscriber or a subscription."""
+    """Return the pages counting the deliveries first, of a subscriber or a subscription."""
     name = " ".join(_BULK_WORDS.sub(" ", rest).split())
     address = f"{add_address(Resubmission)}?{{}}"
     if not name:

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class OmniboxHit:
-    """A line of the results; `detail` is the smaller text beside its title."""
+    """A line of the results; `detail` is the smaller text beside the title."""
 
     title: str
     detail: str
@@ -20,7 +20,7 @@ class OmniboxHit:
 
 @dataclass(frozen=True, slots=True)
 class HitSection:
-    """Results of one kind under a heading."""
+    """Results of a kind under a heading."""
 
     title: str
     hits: Sequence[OmniboxHit]
@@ -50,7 +50,7 @@ def add_address(model: type[Model]) -> str:
 
 
 def first_by_likeness(rows: QuerySet[Any], column: str, text: str, *, count: int) -> list[Any]:
-    """Return rows whose column contains the text in any case: equal ones first, then beginnings."""
+    """Return rows whose column contains the text in any case: equal first, then beginnings."""
     likeness = Case(
         When(**{f"{column}__iexact": text}, then=Value(0)),
         When(**{f"{column}__istartswith": text}, then=Value(1)),

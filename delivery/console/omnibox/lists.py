@@ -1,4 +1,4 @@
-"""A query of the search field as the addresses of the lists that can show it."""
+"""A query of the search field as the addresses of the lists able to show it."""
 
 from collections.abc import Mapping
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ _NAMED: Mapping[str, type[Model]] = {
 
 
 def lists_of(query: Query, user: User) -> list[OmniboxHit]:
-    """Return the lists that have all conditions of the query, the most fitting first.
+    """Return the lists with all conditions of the query, the most fitting first.
 
     Raise QueryError for words without a key, for unknown names, and if no list has all conditions.
     """
@@ -68,7 +68,7 @@ def query_in_words(query: Query) -> str:
 def _address(model: type[Model], parameters: Mapping[str, str]) -> str:
     shown = dict(parameters)
     if model is Message and "message" in shown:
-        # The list of messages finds them by its search.
+        # The list of messages finds them by the search.
         shown["q"] = shown.pop("message")
     return f"{list_address(model)}?{urlencode(shown)}"
 

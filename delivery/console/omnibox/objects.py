@@ -1,4 +1,4 @@
-"""Objects that the search field finds by an id, a name or an endpoint."""
+"""Objects found in the search field by an id, a name or an endpoint."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def _row(model: type[Model], pk: int, user: User) -> list[OmniboxHit]:
         return []
     is_there = model._default_manager.filter(pk=pk).exists()
     if model is Message and (is_there or may_have_message(pk)):
-        # The page of a message that retention has removed leads to the archive.
+        # The page of a message removed by retention leads to the archive.
         detail = "message, with its deliveries" if is_there else "message in the archive, if any"
         return [OmniboxHit(public_id(pk), detail, page_address(model, pk))]
     if not is_there:

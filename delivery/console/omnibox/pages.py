@@ -34,7 +34,7 @@ _ALIASES = {
 
 
 def pages_in(text: str, request: HttpRequest) -> Iterator[HitSection]:
-    """Yield the pages of the menu that the user may see, and the guide's best sections."""
+    """Yield the pages of the menu open to the user, and the guide's best sections."""
     words = text.casefold().split()
     if not words:
         return
@@ -58,13 +58,13 @@ def pages_in(text: str, request: HttpRequest) -> Iterator[HitSection]:
 
 
 def _items(request: HttpRequest) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the links of the menu that the user sees, each with the title of its group."""
+    """Yield the links of the user's menu, each with the title of the group."""
     for group in sidebar(request):
         for item in group["items"]:
             yield group.get("title", ""), item
 
 
 def _matches(title: str, words: list[str]) -> bool:
-    """Return whether each word begins a word of the title, or of its other names."""
+    """Return whether each word begins a word of the title, or of other names."""
     known = f"{title} {_ALIASES.get(title, '')}".casefold().replace("-", " ").split()
     return all(any(keyword.startswith(word) for keyword in known) for word in words)

@@ -17,7 +17,7 @@ from subscriptions.values.times import parse_time
 _PART = re.compile(
     r'(?P<key>[A-Za-z_]+):(?:"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<value>\S*))|(?P<word>\S+)'
 )
-# Keys that people type, and the parameters of the lists.
+# Keys typed by people, and the parameters of the lists.
 KEYS = {
     "status": "status",
     "subscriber": "subscriber",
@@ -105,7 +105,7 @@ def _parameters(name: str, value: str) -> list[tuple[str, str]]:
 
 
 def _status(value: str) -> tuple[str, str]:
-    """Return the parameter of a group, such as `failed`, or of one status, such as `FAILED`."""
+    """Return the parameter of a group, such as `failed`, or of a status, such as `FAILED`."""
     folded = value.casefold().replace("_", "-")
     if folded in _TABS and value not in Status.values:
         return TAB, _TABS[folded]
@@ -121,7 +121,7 @@ def _status(value: str) -> tuple[str, str]:
 
 
 def _time(value: str) -> str:
-    """Return an age as it is, so that a list's address keeps its meaning, or a time in UTC."""
+    """Return an age as it is, so a list's address keeps its meaning, or a time in UTC."""
     if age_of(value) is not None:
         return value.lower()
     try:

@@ -1,6 +1,6 @@
 """The end point of the search field: the results for the typed text, as JSON.
 
-It finds only objects that the user may see, and reads nothing of payloads.
+It finds only objects open to the user, and reads nothing of payloads.
 """
 
 from typing import Any

@@ -36,7 +36,7 @@ class ChartSpan(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPoint:
-    """The counts of the step that begins at `at`."""
+    """The counts of the step from `at`."""
 
     at: datetime
     accepted: int = 0
@@ -46,7 +46,7 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A chart with its points in order of time, whole steps only.
+    """A chart with the points in order of time, whole steps only.
 
     `is_stale`: the chores have not counted since `counted_until`, or never have.
     """
@@ -94,12 +94,12 @@ class Chart:
 
 
 def chosen_span(value: str | None) -> ChartSpan:
-    """Return the span named in the address; HOUR if it names none or an unknown one."""
+    """Return the span named in the address; HOUR if it names none or an unknown chart."""
     return ChartSpan(value) if value in list(ChartSpan) else ChartSpan.HOUR
 
 
 def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
-    """Load the chart up to the last step that is counted completely."""
+    """Load the chart up to the last completely counted step."""
     mark = TrafficMark.objects.values_list("until", flat=True).first()
     until = _floor(min(mark or now, now), span.step)
     since = until - span.length

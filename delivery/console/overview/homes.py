@@ -31,10 +31,10 @@ FAILED_SINCE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The last verify run that is done.
+    """The last done verify run.
 
     It checked the deliveries from `since` (None: from the beginning) until `until`; an earlier run
-    had proven those before. `explained` counts the findings that have an explanation.
+    had proven those before. `explained` counts the findings with an explanation.
     """
 
     run: PipelineRun

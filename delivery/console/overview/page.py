@@ -36,9 +36,8 @@ class Overview:
     """The values of the first page; `held` and `in_mailboxes` are parts of `backlog`.
 
     `oldest_at` is the oldest delivery to be sent, without mailboxes and held deliveries. `holdings`
-    are the subscribers and subscriptions on hold. `lanes` are those of the `stopped` lanes that
-    stopped first. `moving` are the lanes that are not stopped and have the oldest waiting
-    deliveries.
+    are the subscribers and subscriptions on hold. `lanes` are the first of the `stopped` lanes.
+    `moving` are the other lanes with the oldest waiting deliveries.
     """
 
     now: datetime
@@ -72,7 +71,7 @@ class Overview:
 
     @property
     def unlisted(self) -> int:
-        """The number of stopped lanes that are counted only."""
+        """The number of stopped lanes counted only."""
         return self.stopped - len(self.lanes)
 
     @property
@@ -105,7 +104,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
         stopped=_count_stopped() if len(lanes) > stopped_lanes.SHOWN else len(lanes),
         lanes=lanes[: stopped_lanes.SHOWN],
-        # Without those that were emptied since.
+        # Without those emptied since.
         moving=[strip for strip in strips.read_strips(moving[:MOVING_SHOWN]) if strip.blocks],
         more_moving=len(moving) > MOVING_SHOWN,
         holdings=held[: holds.SHOWN],

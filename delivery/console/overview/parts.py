@@ -1,4 +1,4 @@
-"""The parts of the overview, each refreshed at its own pace, and read only when it is shown."""
+"""The parts of the overview, each refreshed at a separate pace, and read only when shown."""
 
 from datetime import datetime
 from typing import Any
@@ -11,12 +11,12 @@ from delivery.console.overview.homes import read_home
 from delivery.console.overview.page import read_overview
 from delivery.console.shared.refresh import refreshed_part
 
-# The elements that refresh themselves: every two seconds and every ten; see the templates.
+# The self-refreshing elements: every two seconds and every ten; see the templates.
 FIGURES, CHART = "overview-now", "traffic-figures"
 
 
 def overview_parts(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
-    """Return the values of the page, or of the part that is refreshed."""
+    """Return the values of the page, or of the refreshed part."""
     part = refreshed_part(request)
     values: dict[str, Any] = {}
     if part != CHART:

@@ -148,7 +148,7 @@ class OwnDeliveryAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Redirect to the message, whose page has all its deliveries."""
+        """Redirect to the message, whose page has all deliveries."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = deliveries_within(OwnDelivery.objects.all(), reach_of_user(request.user))

@@ -1,4 +1,4 @@
-"""The page of a developer's own message: its deliveries, and why each was made or not.
+"""The page of a developer's own message: the deliveries, and why each was made or not.
 
 As for a publish key it has the outcomes and status codes of attempts, but no answers and addresses
 of receivers, and no names of people.
@@ -23,7 +23,7 @@ SHOWN_ATTEMPTS = 5
 class OwnPage:
     """`body` and `publishing` are missing without the right to see payloads.
 
-    `attempts` of a delivery are its newest.
+    `attempts` of a delivery are the newest.
     """
 
     message: Message
@@ -59,7 +59,7 @@ def read_own_page(message: Message, *, may_see: bool) -> OwnPage:
 
 
 def reading_commands(message: str) -> str:
-    """Return commands that read a message, its deliveries and why each was made or not."""
+    """Return commands to read a message, the deliveries and why each was made or not."""
     base = f"{settings.ENVIRONMENT.base_url}/api/v1"
     key = 'curl -H "Authorization: Bearer $PUBLISHER_KEY" '
     return "\n".join(

@@ -1,4 +1,4 @@
-"""The difference between two bodies, line by line: the published one and the one that was sent."""
+"""The difference between two bodies, line by line: the published and the sent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _KINDS = {"-": "removed", "+": "added", "@": "gap"}
 
 @dataclass(frozen=True, slots=True)
 class DifferenceLine:
-    """`kind` is `removed`, `added`, `same`, or `gap` for equal lines that are left out."""
+    """`kind` is `removed`, `added`, `same`, or `gap` for omitted equal lines."""
 
     kind: str
     text: str
@@ -23,7 +23,7 @@ class DifferenceLine:
 def difference(before: Payload, after: Payload) -> list[DifferenceLine] | None:
     """Return the changed lines with their surroundings; [] if only the layout differs.
 
-    JSON is compared indented. None if one of them is binary or cut, or has too many lines.
+    JSON is compared indented. None if either is binary or cut, or has too many lines.
     """
     if any(payload.is_binary or payload.is_cut for payload in (before, after)):
         return None

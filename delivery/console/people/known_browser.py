@@ -1,8 +1,8 @@
-"""The cookie by which the console knows a browser that signed in to an account before.
+"""The cookie by which the console knows a browser with an earlier sign-in to an account.
 
 Whoever shares the owner's address, such as a colleague behind the same proxy, can fail five times
-in the owner's name. The owner's own browser does not wait for that: its failures are counted by
-themselves (`subscriptions.sign_in`). The cookie is worth no more than these few guesses.
+in the owner's name. The owner's own browser does not wait for others: this browser's failures are
+counted by themselves (`subscriptions.sign_in`). The cookie is worth no more than these few guesses.
 """
 
 import secrets
@@ -18,7 +18,7 @@ _SALT = "inturn.known-browser"
 
 
 def browser_of(request: HttpRequest, username: str) -> str:
-    """Return the number of a browser that signed in as this user before; empty for others."""
+    """Return the number of a browser with an earlier sign-in as this user; empty for others."""
     try:
         account, number = signing.loads(request.COOKIES.get(_name(), ""), salt=_SALT, max_age=KNOWN)
     except (signing.BadSignature, ValueError):
@@ -27,7 +27,7 @@ def browser_of(request: HttpRequest, username: str) -> str:
 
 
 def remember_browser(request: HttpRequest, answer: HttpResponse, username: str) -> None:
-    """Send the browser the cookie of this user, with the number that it has, if any."""
+    """Send the browser the cookie of this user, with the browser's number, if any."""
     number = browser_of(request, username) or secrets.token_hex(16)
     answer.set_cookie(
         _name(),

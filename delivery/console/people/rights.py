@@ -10,7 +10,7 @@ from subscriptions.reach import reach_of_user
 
 
 def with_a_page() -> QuerySet[Permission]:
-    """Return the rights for the installation and for objects that have a page, sorted by kind.
+    """Return the rights for the installation and for objects with a page, sorted by kind.
 
     Others have no effect.
     """
@@ -23,7 +23,7 @@ def with_a_page() -> QuerySet[Permission]:
 
 
 def rights_of(user: User) -> QuerySet[Permission]:
-    """Return the rights of a user, even of one who may not sign in at the moment."""
+    """Return the rights of a user, even of a user who may not sign in at the moment."""
     if user.is_superuser:
         return with_a_page()
     own = Permission.objects.filter(Q(group__user=user) | Q(user=user))
@@ -41,7 +41,7 @@ def sees_all_messages(user: User) -> bool:
 
 
 def has_more(row: User | Group, *, than: User) -> bool:
-    """Return whether a person or a role has a right that the other lacks."""
+    """Return whether a person or a role has a right missing in the other."""
     if than.is_superuser:
         return False
     if isinstance(row, User):
@@ -54,9 +54,9 @@ def has_more(row: User | Group, *, than: User) -> bool:
 
 
 def scopes_within(user: User) -> list[Scope]:
-    """Return the scopes of keys that give no right beyond the user's.
+    """Return the scopes of keys without a right beyond the user's.
 
-    A read key shows every message and delivery with its payload; a manage key configures
+    A read key shows every message and delivery with the payload; a manage key configures
     everything, and creates other keys.
     """
     beyond = _beyond(user)

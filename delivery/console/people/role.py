@@ -33,7 +33,7 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
     def __init__(self, model: type[Group], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        # A copy for this page only: Django's own model keeps its name.
+        # A copy for this page only: Django's own model keeps the name.
         self.opts = copy(model._meta)
         self.opts.verbose_name, self.opts.verbose_name_plural = "role", "roles"
 

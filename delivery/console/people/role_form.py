@@ -1,7 +1,7 @@
-"""The form of a role: its rights as sentences to tick.
+"""The form of a role: the rights as sentences to tick.
 
-A sentence stands for one or several rights. Ticking it adds them, unticking removes them; all
-rights, one by one, are below.
+A sentence stands for a right or several. Ticking it adds them, unticking removes them; all rights,
+singly, are below.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 
 class RoleForm(forms.ModelForm[Group]):
-    """`grantor` fills in the form, and grants only rights that they have."""
+    """`grantor` fills in the form, and grants only own rights."""
 
     grantor: Any
     sentences = forms.MultipleChoiceField(
@@ -48,7 +48,7 @@ class RoleForm(forms.ModelForm[Group]):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Apply the sentences that were ticked or unticked to the rights that are ticked."""
+        """Apply the newly ticked or unticked sentences to the ticked rights."""
         cleaned = super().clean() or {}
         if "sentences" not in cleaned or "permissions" not in cleaned:
             return cleaned

@@ -1,4 +1,4 @@
-"""A role in plain words: the actions that its rights allow, computed from the rights."""
+"""A role in plain words: the actions allowed by the rights, computed from the rights."""
 
 from collections.abc import Iterable
 
@@ -98,7 +98,7 @@ def bundles(known: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
 
 
 def role_summary(group: Group) -> str:
-    """Return one line, for the form that assigns roles."""
+    """Return a line, for the form with the assignment of roles."""
     rights = names_of(group.permissions.all())
     if rights >= {*_DOES, *_CONFIGURES, SEES_PAYLOADS, MAKES_REPORTS}:
         return "everything"

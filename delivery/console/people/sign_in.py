@@ -1,4 +1,4 @@
-"""The log of sign-ins, sign-outs and refused attempts, and the button that ends a wait."""
+"""The log of sign-ins, sign-outs and refused attempts, and the button to end a wait."""
 
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ class UsernameFilter(ExactText):
 
 
 class AddressFilter(ExactText):
-    """Filters by the address, or by the network that an IPv6 address counts as."""
+    """Filters by the address, or by the network of an IPv6 address."""
 
     title = "From"
     parameter_name = "address"
@@ -66,7 +66,7 @@ class SignInAdmin(ExportedAdmin):
         return super().changelist_view(request, shown)
 
     def let_in(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """End the wait of the failed account, and of everybody from its origin, at that door."""
+        """End the wait of the failed account, and of everybody from the origin, at this door."""
         failure: SignIn = self.permitted(request, object_id)
         if count := sign_in.forgive_failures(failure):
             after = {"failures": 0}

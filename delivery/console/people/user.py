@@ -1,4 +1,4 @@
-"""Users of the console, and the roles that give them rights."""
+"""Users of the console, and the roles with rights for them."""
 
 from http import HTTPStatus
 from typing import Any
@@ -34,7 +34,7 @@ admin.site.unregister(User)
 
 
 class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Roles as checkboxes, each with its rights."""
+    """Roles as checkboxes, each with the rights."""
 
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -43,7 +43,7 @@ class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 
 def roles_field(grantor: User) -> RolesField:
-    """Return a field with the roles that the giver may grant."""
+    """Return a field with the roles open to the giver."""
     grantable = rights.roles_within(grantor)
     help_text = "Without a role a user can sign in, but sees nothing."
     if Group.objects.exclude(pk__in=grantable).exists():
@@ -74,7 +74,7 @@ def with_new_publisher(widget: forms.Widget, *, grantor: User) -> forms.Widget:
 
 
 class PasswordState(forms.Widget):
-    """Whether there is a password, instead of its algorithm, salt and hash."""
+    """Whether there is a password, instead of the algorithm, salt and hash."""
 
     read_only = True
 
@@ -231,6 +231,6 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
 def _may_touch(request: HttpRequest, row: User | None) -> bool:
     """Return whether the user has all rights of the other.
 
-    Otherwise a new password would give the user the missing ones.
+    Otherwise a new password would give the user the missing rights.
     """
     return row is None or not rights.has_more(row, than=person(request))

@@ -1,4 +1,4 @@
-"""The changes that an EFFECT run tries, and their result: deliveries more and fewer."""
+"""The changes tried by an EFFECT run, and their result: deliveries more and fewer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from delivery.models import PipelineRun, Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedChange:
-    """The condition of a subscription before and after, and its figures once the run is DONE.
+    """The condition of a subscription before and after, and the figures once the run is DONE.
 
     `asked` messages were tried; None if there are no figures.
     """
@@ -25,7 +25,7 @@ class TriedChange:
 
 
 def read_tried_changes(run: PipelineRun) -> list[TriedChange]:
-    """Return the changes that the run tries; none if it is no EFFECT run."""
+    """Return the changes tried by the run; none if it is no EFFECT run."""
     if run.step != Step.EFFECT:
         return []
     changes = run.options.get("changes", [])

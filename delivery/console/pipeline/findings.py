@@ -60,9 +60,9 @@ class FindingAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Redirect to the run's page, which shows all its findings.
+        """Redirect to the run's page, which shows all findings.
 
-        A finding has no page of its own.
+        A finding has no page.
         """
         finding = get_object_or_404(Finding, pk=id_of(object_id) or 0)
         return HttpResponseRedirect(

@@ -42,7 +42,7 @@ _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A run as its page and its row in the list show it."""
+    """A run as shown on the page and in the list."""
 
     run: PipelineRun
     now: datetime
@@ -63,7 +63,7 @@ class Shown:
 
     @property
     def took(self) -> str:
-        """The duration as text: `0.4 s`, `2 min 5 s`; `–` for a run that has not started."""
+        """The duration as text: `0.4 s`, `2 min 5 s`; `–` for a run not started."""
         if self.seconds is None:
             return "–"
         return (
@@ -111,7 +111,7 @@ class Shown:
 class Pipeline:
     """The part above the list of runs.
 
-    For each step with a button: its purpose, schedule, pace and open run.
+    For each step with a button: purpose, schedule, pace and open run.
     """
 
     steps: list[tuple[Step, str, PipelineSchedule | None, str, PipelineRun | None]]
@@ -144,9 +144,9 @@ def pace_in_words(every_minutes: int) -> str:
 
 
 def values_in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield names and values as text; a nested value gets a name of its own.
+    """Yield names and values as text; a nested value gets a separate name.
 
-    Such a name has the outer one in it, for example `rows of messages`.
+    Such a name has the outer name in it, for example `rows of messages`.
     """
     for name, value in values.items():
         words = name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""The usual ranges of reports: whole days, months and quarters that have ended, in UTC."""
+"""The usual ranges of reports: whole days, months and ended quarters, in UTC."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

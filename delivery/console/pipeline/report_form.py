@@ -62,7 +62,7 @@ class ReportForm(forms.Form):
         return cleaned
 
     def options(self) -> dict[str, Any]:
-        """Return the options for the step, without empty ones."""
+        """Return the options for the step, without empty options."""
         plain = {name: _plain(value) for name, value in self.cleaned_data.items()}
         return {name: value for name, value in plain.items() if value not in (None, "", False)}
 

@@ -63,7 +63,7 @@ class Reporting(ConsoleAdmin):
         return not run.options.get("with_bodies") or may_see_payload(request.user)
 
     def report(self, request: HttpRequest) -> HttpResponse:
-        """Show the form; on POST, queue a run that writes the report."""
+        """Show the form; on POST, queue a run for the report."""
         if not self.may_report(request):
             raise PermissionDenied
         may_see = may_see_payload(request.user)
@@ -115,7 +115,7 @@ class Reporting(ConsoleAdmin):
 
 
 def report_file(run: PipelineRun) -> Path | None:
-    """Return the file that a run wrote, if it exists; never one outside the folder of reports."""
+    """Return the file of a run, if it exists; never a file outside the folder of reports."""
     folder = settings.reports_folder().resolve()
     file = (folder / str(run.result.get("path", ""))).resolve()
     return file if file.is_relative_to(folder) and file.is_file() else None

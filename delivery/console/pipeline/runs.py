@@ -71,7 +71,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         return page
 
     def request_run(self, request: HttpRequest, step: str) -> HttpResponse:
-        """Queue a run of the step; if one is open already, show that."""
+        """Queue a run of the step; if a run is open already, show it."""
         if not request.user.has_perm("delivery.add_pipelinerun"):
             raise PermissionDenied
         if step.upper() not in BY_BUTTON:
@@ -104,7 +104,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
     def _may_stop(self, request: HttpRequest, run: PipelineRun) -> bool:
         """Return whether the user may stop the run.
 
-        Users who may change runs may stop any; others may stop a report that they requested.
+        Users who may change runs may stop any; others may stop their own report.
         """
         is_own_report = run.step == Step.REPORT and run.asked_by == actor_of(request)
         return self.may_change_rows(request) or (is_own_report and self.may_report(request))

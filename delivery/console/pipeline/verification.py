@@ -22,7 +22,7 @@ PROVEN = "proven"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check; `explained` counts, by reason, the cases that look broken but are not."""
+    """A check; `explained` counts, by reason, the seemingly broken cases."""
 
     kind: str
     words: str
@@ -44,7 +44,7 @@ class Verification:
 
 
 def read_verification(run: PipelineRun) -> Verification | None:
-    """Return the result; None unless it is a VERIFY run that is done."""
+    """Return the result; None unless it is a done VERIFY run."""
     if run.step != Step.VERIFY or run.state != RunState.DONE:
         return None
     findings = list(Finding.objects.filter(run=run).order_by("id")[: SHOWN + 1])
@@ -57,7 +57,7 @@ def read_verification(run: PipelineRun) -> Verification | None:
 
 
 def with_existence(findings: Sequence[Any]) -> list[Any]:
-    """Mark for each finding which of its deliveries have a page; others are only in the archive."""
+    """Mark for each finding which deliveries of it have a page; others are only in the archive."""
     named = {id for finding in findings for id in _deliveries(finding)}
     existing = set(Delivery.objects.filter(pk__in=named).values_list("pk", flat=True))
     for finding in findings:

@@ -1,4 +1,4 @@
-"""Policies in the console: built-in ones can be viewed and copied, copies can be edited."""
+"""Policies in the console: built-in policies can be viewed and copied, copies can be edited."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ class PolicyAdmin(PolicyPreview):
 
     @admin.display(description="Used by")
     def used_by(self, row: Any) -> SafeString | str:
-        """Return the number of subscriptions that a change affects, as a link."""
+        """Return the number of subscriptions affected by a change, as a link."""
         if not row.n:
             return "No subscription yet. Choose the policy in a subscription's form."
         noun = "subscription" if row.n == 1 else "subscriptions"

@@ -68,7 +68,7 @@ _IS_READ = "typeof breaks_circuit == 'undefined'"
 _RETRYING = (
     f"[{', '.join(ACTION_FIELDS)}].some(action => ['RETRY_LANE', 'IN_PLACE'].includes(action))"
 )
-# Fields with a value other than the neutral one are shown too: an error may be about them.
+# Fields with a value other than neutral are shown too: an error may be about them.
 _KEPT = {
     "retry_schedule": "retry_schedule != 'FIXED'",
     "max_attempts": "max_attempts",
@@ -82,7 +82,7 @@ CONDITIONS = (
     }
     | {"retry_waits": f"{_IS_READ} || retry_schedule == 'LISTED' || retry_waits"}
     | dict.fromkeys(_BREAKER_FIELDS, f"{_IS_READ} || breaks_circuit")
-    # Without the breaker it has no effect, and the error that says so is about it.
+    # Without the breaker it has no effect, and the error about this is about it.
     | {"freezes_when_gone": f"{_IS_READ} || breaks_circuit || freezes_when_gone"}
 )
 

@@ -19,7 +19,7 @@ _COLUMNS = {
 
 
 class ActionRow(forms.RadioSelect):
-    """One row: radio buttons in the columns of the actions that the outcome may have."""
+    """A row: radio buttons in the columns of the outcome's possible actions."""
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         context = self.get_context(name, value, attrs)

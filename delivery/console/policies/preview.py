@@ -1,4 +1,4 @@
-"""The effect of a policy in a form: its sentences, and the times of its tries as a line."""
+"""The effect of a policy in a form: the sentences, and the times of the tries as a line."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -46,7 +46,7 @@ class TimeLine:
 
 
 def time_lines(policy: Policy) -> list[TimeLine]:
-    """Return the lines of a policy's retries and of its blocked lane, as far as it has them."""
+    """Return the lines of a policy's retries and of a blocked lane, as far as present."""
     actions = set(actions_in_effect(model_to_dict(policy)).values())
     lines = []
     if not actions.isdisjoint(RETRYING):
@@ -95,7 +95,7 @@ class PolicyPreview(RecordedAdmin):
     preview.short_description = "In words"  # type: ignore[attr-defined]
 
     def show_preview(self, request: HttpRequest) -> HttpResponse:
-        """Return the sentences and time lines of the values in the form, or its mistakes."""
+        """Return the sentences and time lines of the values in the form, or the mistakes."""
         if not (self.has_add_permission(request) or self.has_change_permission(request)):
             raise PermissionDenied
         typed = request.POST.copy()

@@ -1,4 +1,4 @@
-"""The schedule of a policy's retries in words, computed by the formula that sends them."""
+"""The schedule of a policy's retries in words, computed by the formula for sending."""
 
 from subscriptions.models import Policy, Schedule
 from subscriptions.values.number_lists import seconds_listed
@@ -47,7 +47,7 @@ def span(policy: Policy) -> str:
 
 
 def offset(policy: Policy, retry: int) -> float:
-    """Return the seconds from the first failure to that retry."""
+    """Return the seconds from the first failure to this retry."""
     is_exponential = policy.retry_schedule == Schedule.EXPONENTIAL
     waits = seconds_listed(policy.retry_waits) if policy.retry_schedule == Schedule.LISTED else ()
     return offset_seconds(

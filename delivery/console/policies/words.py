@@ -1,4 +1,4 @@
-"""A policy in plain words, for the administrator who chooses one."""
+"""A policy in plain words, for the choosing administrator."""
 
 from django.forms import model_to_dict
 
@@ -46,7 +46,7 @@ _SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_cli
 def policy_sentences(policy: Policy) -> list[str]:
     """Describe the policy in a sentence for each outcome.
 
-    Answers with the same action share one.
+    Answers with the same action share a line.
     """
     actions = actions_in_effect(model_to_dict(policy))
     in_effect = set(actions.values())
@@ -67,7 +67,7 @@ def policy_sentences(policy: Policy) -> list[str]:
 
 
 def policy_summary(policy: Policy) -> str:
-    """Return one line with the features that distinguish this policy."""
+    """Return a line with the distinguishing features of this policy."""
     actions = actions_in_effect(model_to_dict(policy))
     grouped = _grouped(actions, _SUMMED_UP)
     codes = _success_codes(policy)
@@ -97,12 +97,12 @@ def _success(policy: Policy) -> str:
 
 
 def _success_codes(policy: Policy) -> list[str]:
-    """Return the codes that alone count as success; empty if any 2xx does."""
+    """Return the only successful codes; empty if any 2xx does."""
     return [str(code) for code in sorted(success_codes(policy.success_codes) or [])]
 
 
 def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[str]]:
-    """Return action → names of its outcomes, in the order of `names`."""
+    """Return action → names of the outcomes, in the order of `names`."""
     grouped: dict[str, list[str]] = {}
     for field, name in names.items():
         grouped.setdefault(actions[field], []).append(name)

@@ -132,7 +132,7 @@ class ApiKeyAdmin(RecordedAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        # A revoked key stays, so that log entries can be attributed.
+        # A revoked key stays, so log entries can be attributed.
         return False
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:

@@ -1,4 +1,4 @@
-"""The keys of a publisher or subscriber, listed on its page, with a button to revoke each."""
+"""The keys of a publisher or subscriber, listed on the page of it, with a button to revoke each."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Built-in receivers in the console: their requests, and buttons that switch their answer."""
+"""Built-in receivers in the console: their requests, and buttons to switch their answer."""
 
 from typing import Any
 
@@ -132,6 +132,6 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
 
 
 def _is_on_page(request: HttpRequest, request_id: int) -> bool:
-    """Return whether the page that is refreshed shows this request already."""
+    """Return whether the refreshed page shows this request already."""
     shown = (request.GET.get("request"), request.GET.get("after"))
     return is_refresh(request) and str(request_id) in shown

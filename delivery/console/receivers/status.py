@@ -1,4 +1,4 @@
-"""The status of a built-in receiver: its last requests, and one of them with headers and body."""
+"""The status of a built-in receiver: the last requests, and one of them with headers and body."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _PLAIN_PREFIXES = ("webhook-", "inturn-")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRequest:
-    """A request with its body as far as it is kept."""
+    """A request with the body as far as it is kept."""
 
     request: ReceivedRequest
     headers: list[tuple[str, str]]
@@ -38,7 +38,7 @@ class ShownReceiver:
 
 
 def read_receiver(receiver: BuiltInReceiver, *, chosen: int | None, may_see: bool) -> ShownReceiver:
-    """Load the page; the newest request is opened unless another one is chosen.
+    """Load the page; the newest request is opened unless another is chosen.
 
     Without the right to see payloads, headers of the message are masked.
     """

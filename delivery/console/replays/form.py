@@ -1,6 +1,6 @@
 """The form of a replay: which messages, and at what rate.
 
-Its initial values are the subscription's.
+The initial values are the subscription's.
 """
 
 from typing import Any

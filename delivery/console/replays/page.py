@@ -1,4 +1,4 @@
-"""The page of a replay: its selection by event type and day, and its progress."""
+"""The page of a replay: the selection by event type and day, and the progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ReplayPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPage:
-    """The values of a replay's page; `run` is its selecting run, while open or after a failure."""
+    """The values of a replay's page; `run` is the selecting run, while open or after a failure."""
 
     replay: Replay
     preview: ReplayPreview

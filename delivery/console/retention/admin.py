@@ -56,7 +56,7 @@ class RetentionRunAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Redirect to the list, which shows everything about a pass: it has no page of its own."""
+        """Redirect to the list, which shows everything about a pass: it has no page."""
         return HttpResponseRedirect(reverse("admin:delivery_retentionrun_changelist"))
 
     def _progress(self, request: HttpRequest, shown: dict[str, Any]) -> HttpResponse:

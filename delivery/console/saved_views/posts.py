@@ -63,7 +63,7 @@ def rename_view(request: HttpRequest, object_id: int) -> HttpResponse:
 
 @require_POST
 def delete_view(request: HttpRequest, object_id: int) -> HttpResponse:
-    """Delete the view; the filters stay, so that it can be saved again."""
+    """Delete the view; the filters stay, so it can be saved again."""
     view = _changed(request, object_id)
     SavedView.objects.filter(pk=view.pk).delete()
     messages.success(request, f"The view {view.name} is deleted.")

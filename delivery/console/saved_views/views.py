@@ -1,7 +1,7 @@
 """Saved views of a list: which a user sees and may edit.
 
-Everybody saves views of the lists that they may see, for themselves. People who may change
-deliveries also share them, and rename and delete shared ones of others.
+Everybody saves views of the lists open to them, for themselves. People who may change deliveries
+also share them, and rename and delete shared views of others.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MOST = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownView:
-    """A saved view above its list; `may_change` is for the person who looks at it."""
+    """A saved view above the list; `may_change` is for the person who looks at it."""
 
     view: SavedView
     is_current: bool

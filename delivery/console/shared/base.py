@@ -22,17 +22,17 @@ from unfold.templatetags import unfold_list
 
 from delivery.console.shared.times import with_times
 
-# A number of digits that fits into any bigint.
+# A number of digits fit for any bigint.
 LONGEST_ID = 18
 # Django's slug scripts. No form here has prepopulated fields, and they outweigh all other scripts
 # of a page.
 _PREPOPULATING = ("urlify", "prepopulate", "xregexp")
-# The suffixes that Django's own list filters append to a field's name.
+# The suffixes Django's own list filters append to a field's name.
 _APPENDED = ("", "exact", "isnull", "id__exact")
 # Rows of a page whose rows have much content: few enough to be rendered fast.
 FEW_ROWS = 25
-# The checkbox that selects a row, rendered once: a template for each of fifty rows took a tenth of
-# the page's time.
+# The checkbox to select a row, rendered once: a template for each of fifty rows took a tenth of the
+# page's time.
 _CHECKBOX = checkbox.render(ACTION_CHECKBOX_NAME, "{}")
 
 Headers = Callable[[ChangeList], Iterable[dict[str, Any]]]
@@ -93,12 +93,12 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     show_facets = ShowFacets.NEVER
     # Columns of buttons, shown only to people who may press them.
     button_columns: tuple[str, ...] = ()
-    # The text of an empty list: its purpose, and the first step.
+    # The text of an empty list: the purpose, and the first step.
     empty_text = ""
 
     @property
     def media(self) -> forms.Media:
-        """Return the styles and scripts, without those that no page of ours uses."""
+        """Return the styles and scripts, without those unused by our pages."""
         found = super().media
         scripts = [each for each in found._js if not any(name in each for name in _PREPOPULATING)]
         return forms.Media(css=found._css, js=scripts)
@@ -110,7 +110,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         return format_html(_CHECKBOX, obj.pk)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list under its name in the sidebar."""
+        """Show the list under the sidebar's name."""
         title = {"title": self.admin_site.title_of_list(self.opts)}
         page: HttpResponse = super().changelist_view(request, title | (extra_context or {}))
         return page
@@ -118,7 +118,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Name the form by its purpose, such as *New policy*; Django names the mechanism."""
+        """Name the form by purpose, such as *New policy*; Django names the mechanism."""
         row = context.get("original")
         if row is None:
             title = f"New {self.opts.verbose_name}"
@@ -144,10 +144,10 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         )
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Allow only lookups that a filter of the page uses; others could reveal hidden columns."""
+        """Allow only lookups of the page's filters; others could reveal hidden columns."""
         filters = () if request is None else self.get_list_filter(request)
         # Our filters match by exact parameter name, Django's field filters only with a known
-        # suffix: following `groups` would expose its users and their password hashes.
+        # suffix: following `groups` would expose the group's users and their password hashes.
         own = {each.parameter_name for each in filters if not isinstance(each, str)}
         name, _, appended = lookup.partition("__")
         return lookup in own or (name in filters and appended in _APPENDED)
@@ -163,7 +163,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         }
 
     def permitted(self, request: HttpRequest, object_id: int) -> Any:
-        """Return the row that a button is for.
+        """Return the row of a button.
 
         Raises PermissionDenied without the right to change it.
         """

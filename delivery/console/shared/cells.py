@@ -28,7 +28,7 @@ def two_lines_of(text: str) -> SafeString | None:
 def lines(first: str, second: str) -> SafeString:
     """Return a cell with a small second line for the conditions, complete on hover.
 
-    If `second` is empty, there is only one line.
+    If `second` is empty, there is a single line.
     """
     code = (
         format_html('<code class="inturn-second" title="{}">{}</code>', second, second)

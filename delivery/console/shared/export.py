@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 1_000
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 BROKEN_OFF = "INCOMPLETE: the database failed, and older rows are missing. Export again."
 _LAST_LINES = {"csv": f'"{BROKEN_OFF}"\r\n', "jsonl": json.dumps({"broken_off": BROKEN_OFF}) + "\n"}
-# A spreadsheet takes a cell that begins so for a formula, and would run somebody else's input.
+# A spreadsheet takes a cell with this beginning for a formula, and would run somebody else's input.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -58,7 +58,7 @@ class ExportedAdmin(KeysetAdmin):
         return page
 
     def export(self, request: HttpRequest, form: str) -> StreamingHttpResponse:
-        """Answer all rows that match the filters, newest first, streamed in parts."""
+        """Answer all rows within the filters, newest first, streamed in parts."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         if form not in CONTENT_TYPES:
@@ -81,7 +81,7 @@ class ExportedAdmin(KeysetAdmin):
 def csv_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines, names first; nothing if there are no rows.
 
-    A cell that looks like a formula gets an apostrophe in front.
+    A cell like a formula gets an apostrophe in front.
     """
     writer = csv.writer(_Echo())
     for number, row in enumerate(rows):
@@ -96,7 +96,7 @@ def json_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _with_last_lines(lines: Iterator[str], otherwise: str) -> Iterator[str]:
-    """Yield the lines, and `otherwise` if the database fails, so that the file looks incomplete."""
+    """Yield the lines, and `otherwise` if the database fails, so the file looks incomplete."""
     is_begun = False
     try:
         for line in lines:
@@ -112,7 +112,7 @@ def _with_last_lines(lines: Iterator[str], otherwise: str) -> Iterator[str]:
 def _in_parts(rows: QuerySet[Any]) -> Iterator[Model]:
     """Yield the rows, newest first, by several short queries.
 
-    One query for the time of a download would hold up vacuuming.
+    A single query for the time of a download would hold up vacuuming.
     """
     part = list(rows.order_by("-pk")[:ROWS_AT_ONCE])
     while part:

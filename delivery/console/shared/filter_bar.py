@@ -1,6 +1,6 @@
 """The bar of filters above a list: a removable chip for each active one, and the mistakes in them.
 
-A list's address has all its filters; a chip leads to the same address without its own.
+A list's address has all filters; a chip leads to the same address without the chip's filter.
 """
 
 from collections.abc import Iterator
@@ -38,12 +38,12 @@ def mistakes(changelist: ChangeList) -> list[str]:
 
 
 def filter_query(changelist: ChangeList) -> str:
-    """Return the filters of the list as a query, in alphabetical order: equal ones are equal."""
+    """Return the filters of the list as a query, in alphabetical order: equal values are equal."""
     return urlencode(sorted(_filters(changelist).items()))
 
 
 def kept_parameters(changelist: ChangeList) -> list[tuple[str, str]]:
-    """Return the filters that have no field in the panel, for its form to keep."""
+    """Return the filters without a field in the panel, for the form to keep."""
     fields = {
         name
         for spec in changelist.filter_specs
@@ -93,7 +93,7 @@ def _filters(changelist: ChangeList) -> dict[str, str]:
 def _address(changelist: ChangeList, without: list[str]) -> str:
     """Return the list's address without some filters.
 
-    Django's own method also removes the parameters that begin with one of the names.
+    Django's own method also removes the parameters beginning with any of the names.
     """
     kept = {name: text for name, text in _filters(changelist).items() if name not in without}
     return f"?{urlencode(kept)}"

@@ -1,4 +1,4 @@
-"""Form fields that several forms of the console use."""
+"""Form fields used by several forms of the console."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ class _NamedField(forms.CharField):
 
 
 class SubscriptionField(_NamedField):
-    """A subscription as `subscriber/subscription`, its name alone, or its id."""
+    """A subscription as `subscriber/subscription`, the name alone, or the id."""
 
     named = Subscription
 
@@ -52,7 +52,7 @@ class SubscriptionField(_NamedField):
         )
 
     def clean(self, value: Any) -> Any:
-        """Return the text; raise ValidationError with the nearest name for an unknown one."""
+        """Return the text; raise ValidationError with the nearest name for an unknown name."""
         text = super().clean(value)
         if text:
             with _unknown_names_reported():
@@ -73,7 +73,7 @@ class ObjectNameField(_NamedField):
         self.named = named
 
     def clean(self, value: Any) -> Any:
-        """Return the text; raise ValidationError with the nearest name for an unknown one."""
+        """Return the text; raise ValidationError with the nearest name for an unknown name."""
         text = super().clean(value)
         if text:
             with _unknown_names_reported():
@@ -82,7 +82,7 @@ class ObjectNameField(_NamedField):
 
 
 def open_names(form: forms.Form, user: User | AnonymousUser) -> None:
-    """Let the fields of a form know the names that the user may see."""
+    """Let the fields of a form know the names open to the user."""
     for field in form.fields.values():
         if isinstance(field, _NamedField):
             field.reach = reach_of_names(user, field.named)
@@ -102,7 +102,7 @@ def filter_field(label: str, *, help_text: str) -> forms.CharField:
 
 
 def checked_filter(text: str) -> str:
-    """Return the filter, or "" for a blank one.
+    """Return the filter, or "" for a blank filter.
 
     Raise ValidationError with line and column if it is not valid.
     """

@@ -1,4 +1,4 @@
-"""Headers as people type them, one `Name: value` per line; stored values are never shown again."""
+"""Headers as typed by people, one `Name: value` per line; stored values are never shown again."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,12 @@ from subscriptions.values.header_values import HeaderError
 
 
 def masked_lines(headers: Mapping[str, str]) -> str:
-    """Return one line per header, with its value masked."""
+    """Return a line per header, with the value masked."""
     return "\n".join(f"{name}: {MASKED}" for name in headers)
 
 
 def parse_header_lines(text: str, *, stored: Mapping[str, str]) -> dict[str, str]:
-    """Parse the lines; a masked value keeps the stored one.
+    """Parse the lines; a masked value keeps the stored value.
 
     Raises HeaderError with the line's number.
     """

@@ -1,4 +1,4 @@
-"""List filters that compare whole values, so that an index applies and the URL is readable."""
+"""List filters by whole values, so an index applies and the URL is readable."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _OLDEST = timedelta(days=36_500)
 
 
 def age_of(text: str) -> timedelta | None:
-    """Return the time that `90s`, `30m`, `1h`, `7d` or `2w` stands for; None for other texts."""
+    """Return the time behind `90s`, `30m`, `1h`, `7d` or `2w`; None for other texts."""
     found = _AGE.match(text.strip().lower())
     if found is None:
         return None
@@ -71,14 +71,14 @@ class _InputFilter(SimpleListFilter):
 
 
 class ExactText(_InputFilter):
-    """`?parameter_name=text` keeps the rows whose `lookup` equals that text."""
+    """`?parameter_name=text` keeps the rows whose `lookup` equals the text."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(**{self.lookup: self.typed()}) if self.typed() else queryset
 
 
 class NameFilter(ExactText):
-    """Filters by the name of a configured object that `lookup` refers to; suggests the first names.
+    """Filters by the name of a configured object referred to by `lookup`; suggests the first names.
 
     An unknown name is a mistake, reported with the nearest name. The query compares ids: PostgreSQL
     has statistics of how many rows an id has, but must guess for a name.
@@ -137,7 +137,7 @@ class _TimeFilter(MomentFilter):
     """Filters by the time a row was added to an append-only table.
 
     Ids are nearly in the order of time, so an id at a safe distance bounds the rows to read,
-    wherever the time is. No row takes longer than `SLACK` between its time and its id.
+    wherever the time is. No row takes longer than `SLACK` between time and id.
     """
 
     column = "at"
@@ -177,7 +177,7 @@ class Until(_TimeFilter):
 
 
 class ChoiceFilter(_InputFilter):
-    """Filters by one of a closed set, from a drop-down; any other value filters nothing."""
+    """Filters by a value of a closed set, from a drop-down; any other value filters nothing."""
 
     offered: Sequence[str]
 
@@ -197,7 +197,7 @@ class ChoiceFilter(_InputFilter):
 def choice_filter(
     title: str, parameter: str, offered: Sequence[str], *, lookup: str = ""
 ) -> type[ChoiceFilter]:
-    """Return a filter by the values of one column, named by `lookup` or else by the parameter."""
+    """Return a filter by the values of a column, named by `lookup` or else by the parameter."""
 
     class ColumnFilter(ChoiceFilter):
         pass

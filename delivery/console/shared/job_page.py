@@ -1,4 +1,4 @@
-"""The page of a job that runs in the background: it refreshes itself until the job has ended."""
+"""The page of a job in the background: it refreshes itself until the job has ended."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ class KeysetChangeList(ChangeList):
         self.model_admin.complete(rows)  # type: ignore[attr-defined]
 
     def _page(self) -> tuple[list[Model], bool, bool]:
-        """Return one page's rows, and whether there are newer and older ones."""
+        """Return a page's rows, and whether there are newer and older ones."""
         before, after = self._bound(BEFORE), self._bound(AFTER)
         if after is not None:
             rows = self._first_rows(self.queryset.filter(pk__gt=after), F("pk").asc())
@@ -62,7 +62,7 @@ class KeysetChangeList(ChangeList):
             rows = self.root_queryset.filter(pk__in=sorted(first, reverse=order.descending)[:count])
         elif self.model_admin.leaves_few(self.params):  # type: ignore[attr-defined]
             # A small result is found by the filter's index and sorted here; in the order of ids the
-            # database would scan millions of rows. In a large result that scan finds some soon.
+            # database would scan millions of rows. In a large result this scan finds some soon.
             ids = list(rows.order_by().values_list("pk", flat=True)[: FEW + 1])
             if len(ids) <= FEW:
                 rows = self.root_queryset.filter(
@@ -75,7 +75,7 @@ class KeysetChangeList(ChangeList):
 
 
 class KeysetAdmin(ReadOnly, ConsoleAdmin):
-    """`complete` gets a page's rows, to add values that would cost one query per row."""
+    """`complete` gets a page's rows, to add values costing a query per row."""
 
     list_per_page = FEW_ROWS
     show_full_result_count = False

@@ -39,7 +39,7 @@ TONES = {
 
 
 def label(name: str, *, text: str | None = None, tone: str | None = None) -> SafeString:
-    """Return a status exactly as it is stored, in the colour of its meaning."""
+    """Return a status exactly as stored, in the colour of its meaning."""
     return format_html(
         '<span class="inturn-label inturn-{}">{}</span>',
         tone or TONES.get(name, _NEUTRAL),

@@ -1,4 +1,4 @@
-"""Links in Inturn's own sentences: to the messages, deliveries and jobs that they name.
+"""Links in Inturn's own sentences: to the messages, deliveries and jobs named in them.
 
 Times in them become `<time>` elements.
 """
@@ -19,12 +19,12 @@ _NAMED = re.compile(
     r"|\breplay (?P<replay>\d{1,18})\b"
 )
 
-# No address has such a number of its own.
+# No address has such a number otherwise.
 _FIRST_PLACE = 10**18
 
 
 def address(view_name: str, *ids: int) -> str:
-    """Return the address of a view of one or more rows, as `reverse` does, in a tenth of its time.
+    """Return the address of a view of one or more rows, as `reverse` does, in a tenth of the time.
 
     For pages with many links.
     """

@@ -1,4 +1,4 @@
-"""Filters that several lists of the console share."""
+"""Filters shared by several lists of the console."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ class DeliveryTabFilter(TabFilter):
 
 
 class _OfSubscriptions(NameFilter):
-    """Filter by the ids of the subscriptions that refer to the named object.
+    """Filter by the ids of the subscriptions referring to the named object.
 
     Deliveries have an index with these ids.
     """
@@ -118,7 +118,7 @@ class OfMessageFilter(MessageFilter):
 
 
 class ReplayFilter(ExactText):
-    """Filter by the number of the replay that created it. An invalid number matches nothing."""
+    """Filter by the number of the creating replay. An invalid number matches nothing."""
 
     title = "Replay"
     parameter_name = "replay"
@@ -128,7 +128,7 @@ class ReplayFilter(ExactText):
 
 
 class IncidentFilter(ExactText):
-    """Filter by the incident of failures that it belongs to. An invalid number matches nothing."""
+    """Filter by the delivery's incident of failures. An invalid number matches nothing."""
 
     title = "Incident"
     parameter_name = "incident"
@@ -199,7 +199,7 @@ class PublishedSince(Since):
         if (moment := self.moment()) is None:
             return queryset
         # Read before: a text search reads ranges of ids, which the planner would prefer to a bound
-        # that it does not know.
+        # unknown to it.
         first = Message.objects.values_list(lowest_id(moment), flat=True).first()
         return queryset.filter(published_at__gte=moment, pk__gte=first or 0)
 

@@ -1,7 +1,7 @@
 """Lists with a pane: on a wide window, the selected row is shown next to the list.
 
-`?open=` in the address names the row, so that a link shows the same; without scripts only that
-works. On a narrow window a row leads to its own page.
+`?open=` in the address names the row, so a link shows the same; without scripts only this works. On
+a narrow window a row leads to a page.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ class SplitAdmin(KeysetAdmin):
     def page(
         self, request: HttpRequest, object_id: str, *, title: str, template: str
     ) -> TemplateResponse:
-        """Return the pane's content as a page of its own, or for the pane of the list."""
+        """Return the pane's content as a separate page, or for the pane of the list."""
         context = self.pane_context(request, object_id)
         if is_refresh(request):
             context["pane_template"] = self.pane_template
@@ -75,7 +75,7 @@ class SplitAdmin(KeysetAdmin):
         )
 
     def opening(self, row: Any, text: str) -> SafeString:
-        """Return the link of a row: to its page, or to the pane on a wide window."""
+        """Return the link of a row: to the page, or to the pane on a wide window."""
         page = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk])
         return format_html(
             '<a class="inturn-link" href="{}" data-open="{}">{}</a>', page, row.pk, text

@@ -1,7 +1,7 @@
-"""Lists that refresh the rows on the screen, and show the number of new ones.
+"""Lists with refreshed rows on the screen, and with the number of new ones.
 
-A script refreshes the part `live-rows` of the list, with the id of its newest row in the header
-`X-Inturn-Newest`. The answer has only the table, the ids of its rows, and the number of newer ones.
+A script refreshes the part `live-rows` of the list, with the id of the newest row in the header
+`X-Inturn-Newest`. The answer has only the table, the ids of the rows, and the number of newer rows.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ class LiveAdmin(KeysetAdmin):
     """A list with the switch *Live* above it."""
 
     def newer_rows(self, changelist: Any, newest: int) -> QuerySet[Any]:
-        """Return the rows after that id that match the list's filters."""
+        """Return the rows after this id within the list's filters."""
         rows: QuerySet[Any] = changelist.queryset.filter(pk__gt=newest)
         return rows
 

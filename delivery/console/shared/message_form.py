@@ -1,4 +1,4 @@
-"""The fields of a message that a person types: its content type, its body, its headers."""
+"""The fields of a typed message: content type, body, headers."""
 
 import json
 from typing import Any

@@ -14,7 +14,7 @@ class MomentField(forms.DateTimeField):
         return super().to_python(with_plus(value) if isinstance(value, str) else value)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the format that browsers require for an input of type datetime-local."""
+        """Return the format required by browsers for an input of type datetime-local."""
         shown = super().prepare_value(value)
         return f"{shown:%Y-%m-%dT%H:%M:%S}" if isinstance(shown, datetime) else shown
 

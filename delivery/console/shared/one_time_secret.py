@@ -1,4 +1,4 @@
-"""Secrets that are shown exactly once, on the page after they were created."""
+"""Secrets shown exactly once, on the page after they were created."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -13,7 +13,7 @@ _SESSION_KEY = "shown_once"
 def show_once(
     request: HttpRequest, secret: str, *, what: str, advice: str, next_url: str
 ) -> HttpResponse:
-    """Redirect to a page that shows the secret; the session keeps it encrypted until then."""
+    """Redirect to a page with the secret; the session keeps it encrypted until then."""
     kept = {"secret": secret, "what": what, "advice": advice, "next_url": next_url}
     request.session[_SESSION_KEY] = encrypt(kept)
     return HttpResponseRedirect(reverse("admin:shown_once"))

@@ -1,4 +1,4 @@
-"""The parameters of a list's address that are no filters of its own."""
+"""The parameters of a list's address other than the list's filters."""
 
 from django.contrib.admin.views.main import PAGE_VAR
 

@@ -1,4 +1,4 @@
-"""Admin pages that record every change in the configuration log, in the same transaction."""
+"""Admin pages with a record of every change in the configuration log, in the same transaction."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class RecordedAdmin(ConsoleAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
-        """Return the row; on a POST it is locked, because saving writes all its fields.
+        """Return the row; on a POST it is locked, because saving writes all fields.
 
         Publishing refers to the row and goes on meanwhile, unless it is about to be deleted.
         """
@@ -66,7 +66,7 @@ class RecordedAdmin(ConsoleAdmin):
             )
 
     def recorded_state(self, row: Any) -> dict[str, Any]:
-        """Return the values that the configuration log compares."""
+        """Return the values compared by the configuration log."""
         return state_of_row(row)
 
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
@@ -80,9 +80,9 @@ class RecordedAdmin(ConsoleAdmin):
         super().delete_model(request, obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return the objects that deletion affects.
+        """Return the objects affected by a deletion.
 
-        Django's own version would load everything that depends on them.
+        Django's own version would load all dependents.
         """
         names = [str(row) for row in objs]
         protected = [
@@ -115,7 +115,7 @@ def _is_deleting(request: HttpRequest) -> bool:
 
 
 def state_of_row(row: models.Model) -> dict[str, Any]:
-    """Return a row's fields and its many-to-many links, for the configuration log."""
+    """Return a row's fields and many-to-many links, for the configuration log."""
     linked = {
         field.name: sorted(str(other) for other in getattr(row, field.name).all())
         for field in row._meta.many_to_many

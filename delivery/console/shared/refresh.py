@@ -1,9 +1,9 @@
-"""Parts of a page that refresh themselves.
+"""Self-refreshing parts of a page.
 
-htmx requests the page again, at the address of the page, and replaces the elements that
-`{% refreshed %}` (templatetags/console.py) names. templates/admin/base_site.html then renders only
-the page's block `refreshed`, without menu and header. The header HX-Target has the id of the
-element, so that a view leaves out the values that this element does not show.
+htmx requests the page again, at the address of the page, and replaces the elements of `{% refreshed
+%}` (templatetags/console.py). templates/admin/base_site.html then renders only the page's block
+`refreshed`, without menu and header. The header HX-Target has the id of the element, so a view
+leaves out the values not shown in this element.
 
 A user who may not see the page any more gets the whole page reloaded: see ConsoleSite.admin_view.
 """
@@ -24,7 +24,7 @@ def is_refresh(request: HttpRequest) -> bool:
 
 
 def refreshed_part(request: HttpRequest) -> str:
-    """Return the id of the element that is replaced; empty for a page."""
+    """Return the id of the replaced element; empty for a page."""
     return request.headers.get("HX-Target", "") if is_refresh(request) else ""
 
 
@@ -33,10 +33,10 @@ def reload_page() -> HttpResponse:
 
 
 def reloading_if_refused(view: View, has_permission: Callable[[HttpRequest], bool]) -> View:
-    """Answer a script with a reload of its page if the user was signed out or lost the right.
+    """Answer a script with a reload of the page if the user was signed out or lost the right.
 
     A redirect to the login would be swapped into the page. A refused POST stays refused: a reload
-    would lose the text that the user has typed.
+    would lose the user's typed text.
     """
 
     @wraps(view)

@@ -1,4 +1,4 @@
-"""Rights that consist of more than one permission."""
+"""Rights with more than one permission."""
 
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ Person = User | AnonymousUser
 def may_toggle(user: Person) -> bool:
     """Return whether the user may change the status of subscriptions and subscribers.
 
-    There is a permission for just that; the permission to change subscriptions includes it.
+    There is a permission for it; the permission to change subscriptions includes it.
     """
     rights = ("subscriptions.toggle_subscription", "subscriptions.change_subscription")
     return any(user.has_perm(right) for right in rights)
@@ -27,7 +27,7 @@ def may_make_reports(user: Person) -> bool:
 
 
 def is_rescuer(user: Person) -> bool:
-    """Return whether the user may act on deliveries and lanes that are in trouble."""
+    """Return whether the user may act on deliveries and lanes in trouble."""
     rights = ("delivery.change_delivery", "delivery.change_lane")
     return any(user.has_perm(right) for right in rights)
 
@@ -62,7 +62,7 @@ def may_see_overview(user: Person) -> bool:
 def may_configure(user: Person) -> bool:
     """Return whether the user may apply a whole configuration.
 
-    That takes the permissions to add, change and delete every kind of object in one.
+    This takes the permissions to add, change and delete every kind of object in one.
     """
     kinds = ("eventtype", "policy", "subscriber", "publisher", "subscription")
     return user.is_staff and user.has_perms(

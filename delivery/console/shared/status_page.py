@@ -15,7 +15,7 @@ from delivery.console.shared.base import ConsoleAdmin
 
 
 class StatusAdmin(ConsoleAdmin):
-    """The admin of rows with a status page; its templates get the values of `status_values`."""
+    """The admin of rows with a status page; the templates get the values of `status_values`."""
 
     list_display_links = None
     change_form_outer_before_template = "console/shared/status_link.html"

@@ -13,7 +13,7 @@ Statuses = list[tuple[str, int]]
 
 
 def counted_statuses(message_ids: Iterable[int]) -> dict[int, Statuses]:
-    """Return the counts of each message that has deliveries, for as many as are on a page."""
+    """Return the counts of each message with deliveries, for as many as are on a page."""
     counted: dict[int, Statuses] = {}
     rows = Delivery.objects.of_messages(message_ids).values_list("message_id", "status")
     for message_id, status, count in rows.annotate(n=Count("id")).order_by():

@@ -1,8 +1,8 @@
-"""Tabs above a list: all rows, those that failed, that wait, and that are in doubt.
+"""Tabs above a list: all rows, failed, waiting, and in doubt.
 
-Each tab has the number of its rows within the other filters. A second request brings the numbers,
-so that no page waits for them; a count ends at a limit and at a time, and is then shown as more
-than the limit, or left out.
+Each tab has the number of rows within the other filters. A second request brings the numbers, so no
+page waits for them; a count ends at a limit and at a time, and is then shown as more than the
+limit, or left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ COUNT_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """The deliveries with one of the statuses; with none of them, all."""
+    """The deliveries with any of the statuses; with none of them, all."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class ShownTab:
 
 
 def statuses_of(params: Mapping[str, Any]) -> tuple[Status, ...]:
-    """Return the statuses that a list's address chooses; empty for all.
+    """Return the statuses chosen by a list's address; empty for all.
 
     A status is narrower than a tab, so the tab then does not count.
     """
@@ -77,10 +77,10 @@ class TabFilter(ExactText):
 
 
 class TabbedAdmin(KeysetAdmin):
-    """A list with tabs; `counted` says how the rows of one are counted."""
+    """A list with tabs; `counted` says how a tab's rows are counted."""
 
     def counted(self, rows: QuerySet[Any], tab: Tab) -> QuerySet[Any]:
-        """Return one row for each of the list's rows that the tab shows, in no order."""
+        """Return a row for each of the list's rows in the tab, in no order."""
         raise NotImplementedError
 
     def may_count(self, params: Mapping[str, Any]) -> bool:
@@ -103,17 +103,17 @@ class TabbedAdmin(KeysetAdmin):
         return render(request, "console/shared/tabs.html", {"tabs": tabs})
 
     def _untabbed(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows that match the other filters."""
+        """Return the rows within the other filters."""
         kept = request.GET.copy()
         for name in (TAB, "status", *OF_PAGE):
             kept.pop(name, None)
-        request.GET = kept  # type: ignore[assignment]  # The stubs want an immutable one.
+        request.GET = kept  # type: ignore[assignment]  # The stubs want an immutable dictionary.
         rows: QuerySet[Any] = self.get_changelist_instance(request).queryset
         return rows.select_related(None)
 
 
 def shown_tabs(params: Mapping[str, str]) -> list[ShownTab]:
-    """Return the tabs of a list with these parameters, each with its address."""
+    """Return the tabs of a list with these parameters, each with an address."""
     kept = {
         name: value
         for name, value in params.items()
@@ -131,7 +131,7 @@ def shown_tabs(params: Mapping[str, str]) -> list[ShownTab]:
 
 
 def _current(params: Mapping[str, str]) -> Tab | None:
-    """Return the tab of the address's choice; None for a status that has none."""
+    """Return the tab of the address's choice; None for a status without a tab."""
     statuses = set(statuses_of(params))
     if not statuses:
         return ALL
@@ -158,5 +158,5 @@ def _with_count(shown: ShownTab, rows: QuerySet[Any]) -> ShownTab:
 
 
 def narrow(rows: QuerySet[Any], statuses: Sequence[Status]) -> QuerySet[Any]:
-    """Keep the deliveries with one of the statuses; all if there are none."""
+    """Keep the deliveries with any of the statuses; all if there are none."""
     return rows.filter(status__in=statuses) if statuses else rows

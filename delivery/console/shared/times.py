@@ -35,7 +35,7 @@ def minute(moment: datetime) -> SafeString:
 
 
 def clock(moment: datetime) -> SafeString:
-    """Return a `<time>` of a day that is known, such as `10:15:00 UTC`."""
+    """Return a `<time>` of a known day, such as `10:15:00 UTC`."""
     return _element(moment, f"{moment:%H:%M:%S} UTC")
 
 

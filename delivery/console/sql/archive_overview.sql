@@ -1,5 +1,5 @@
--- The archive's contents per table: current files, rows, bytes and days. Reads the ledger, one row
--- a file.
+-- The archive's contents per table: current files, rows, bytes and days. Reads the ledger, a row
+-- for each file.
 SELECT
     file."table", count(*) AS files, sum(file.rows)::bigint AS rows,
     sum(file.bytes)::bigint AS bytes, count(DISTINCT file.day) AS days, min(file.day) AS first_day,

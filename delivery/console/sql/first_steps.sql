@@ -1,5 +1,5 @@
 -- The facts on the card of the first steps: whether any delivery was ever DELIVERED, by the totals
--- that the chores count, or since; and what there is apart from Inturn's own event types.
+-- of the chores, or since; and the objects apart from Inturn's own event types.
 SELECT
     EXISTS (SELECT FROM delivery_trafficmark WHERE id = 1 AND delivered > 0)
     OR EXISTS (

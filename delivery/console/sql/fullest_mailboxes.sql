@@ -1,6 +1,6 @@
--- The subscribers whose mailboxes have messages, oldest message first. Jumps from one subscription
--- to the next on each of the three mailbox indexes: the cost grows with the number of those that
--- have messages, not with the backlog or the number of subscriptions.
+-- The subscribers whose mailboxes have messages, oldest message first. Jumps from subscription to
+-- subscription on each of the three mailbox indexes: the cost grows with the number of those with
+-- messages, not with the backlog or the number of subscriptions.
 WITH RECURSIVE filled AS (
     SELECT place, 0::bigint AS subscription_id, 0::bigint AS id
     FROM unnest('{AVAILABLE,DELAYED,FETCHED}'::text[]) AS place

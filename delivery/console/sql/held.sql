@@ -1,7 +1,6 @@
--- The subscribers that are not ACTIVE and the subscriptions that are HELD, with the newest journal
--- entry about it; uses subscriber_held, subscription_held, journal_of_lane and
--- journal_of_subscription. INACTIVE subscriptions are left out: there may be thousands, and no
--- messages are kept for them.
+-- The subscribers other than ACTIVE and the HELD subscriptions, with the newest journal entry about
+-- it; uses subscriber_held, subscription_held, journal_of_lane and journal_of_subscription.
+-- INACTIVE subscriptions are left out: there may be thousands, and no messages are kept for them.
 SELECT held.*, change.at AS since, change.actor
 FROM (
     (

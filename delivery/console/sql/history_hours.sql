@@ -1,6 +1,6 @@
 -- The history's counts in an interval: once by hour (subscription_id is null), once by subscription
--- (hour is null). One scan: over all hours by history_hour_read, which contains all columns read
--- here; over one subscription's by history_hour_of.
+-- (hour is null). A single scan: over all hours by history_hour_read, which contains all columns
+-- read here; over a subscription's by history_hour_of.
 SELECT
     hour, subscription_id, subscriber,
     -- Sums of bigint are numeric, which takes twice as long; a float is exact up to these numbers.

@@ -1,4 +1,4 @@
--- The names and endpoints of subscriptions as of their newest hour; some may be deleted since. One
+-- The names and endpoints of subscriptions as of their newest hour; some may be deleted since. A
 -- probe of history_hour_of for each.
 SELECT newest.subscription_id, newest.subscription, newest.subscriber, newest.endpoint
 FROM unnest(%(ids)s::bigint[]) AS concerned_ids (id)

@@ -1,8 +1,8 @@
 -- The number of messages within the last day for each of these subscriptions, or for all
--- subscriptions of each of these subscribers, and the hours of that day since the subscription was
--- created. Settled deliveries come from the counted quarters of an hour; of the waiting ones the
--- newest are counted, up to a limit for each lane and mailbox. Ids are nearly in the order of
--- publication, so no message is read: the day begins with the id of its first one.
+-- subscriptions of each of these subscribers, and the hours of this day since the subscription was
+-- created. Settled deliveries come from the counted quarters of an hour; of the waiting messages
+-- the newest are counted, up to a limit for each lane and mailbox. Ids are nearly in the order of
+-- publication, so no message is read: the day begins with the id of the first message.
 WITH day AS MATERIALIZED (
     SELECT coalesce(min(first.id) << 20, 9223372036854775807) AS first_delivery
     FROM (

@@ -1,4 +1,4 @@
--- The newest message of each of these event types. Uses message_by_event_type: one probe for each.
+-- The newest message of each of these event types. Uses message_by_event_type: a probe for each.
 SELECT event_type.id, newest.id AS message_id, newest.published_at
 FROM unnest(%(ids)s::bigint[]) AS event_type (id)
 CROSS JOIN LATERAL (

@@ -1,6 +1,6 @@
 -- The next deliveries of each of these lanes in the order of sending, without skipped and held
--- ones, at most `rows` of each lane. Jumps from subscription to subscription on delivery_pending:
--- the cost grows with the number of those that have pending deliveries.
+-- deliveries, at most `rows` of each lane. Jumps from subscription to subscription on
+-- delivery_pending: the cost grows with the number of those with pending deliveries.
 WITH RECURSIVE places AS (
     SELECT lane.id AS lane_id, first.subscription_id
     FROM unnest(%(ids)s::bigint[]) AS lane (id)

@@ -1,5 +1,5 @@
 -- Messages accepted and deliveries delivered per second, over the minute before a moment. Each
--- reads at most the newest %(limit)s rows of its index (message_by_time, delivery_settled_at): when
+-- reads at most the newest %(limit)s rows of an index (message_by_time, delivery_settled_at): when
 -- there are more, the rate is over the time they span. So the cost has an upper bound at any load.
 WITH accepted AS (
     SELECT published_at AS at

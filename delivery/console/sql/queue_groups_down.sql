@@ -1,7 +1,7 @@
--- The groups of QUEUE event types that have waiting messages and no endpoint that is UP, without
--- held ones: one row an endpoint, with the group's oldest message, and the number of messages
--- waiting for the endpoint that has it, counted up to a limit. Begins with the endpoints that are
--- not UP: the cost grows with their number, not with that of the subscriptions.
+-- The groups of QUEUE event types with waiting messages and no endpoint UP, without held: a row for
+-- each endpoint, with the group's oldest message, and the number of messages waiting for the
+-- endpoint with it, counted up to a limit. Begins with the endpoints not UP: the cost grows with
+-- their number, not with the subscriptions'.
 WITH stopped AS (
     SELECT subscription_id FROM delivery_endpointhealth
     UNION

@@ -1,12 +1,12 @@
--- The stopped lanes, or only that of one subscriber, longest first, with the delivery that stops
--- each and the deliveries waiting behind it. `waiting` counts the PENDING deliveries of ACTIVE
--- subscriptions without the stopping one; `freed` counts those of other subscriptions, which flow
--- again when the stopping subscription is made INACTIVE. Both use delivery_pending, up to a limit.
--- A BLOCKED lane whose delivery has been settled or held since is left out: its sender is about to
--- continue. A SUSPENDED lane of a held subscriber is left out too: the list of held subscribers
--- shows it. For a CONCURRENT subscriber with an endpoint that is down, `waiting` counts only that
--- subscription's deliveries, and the stopping delivery may be settled; `down` counts the endpoints
--- that are down, `down_names` names the first of them.
+-- The stopped lanes, or only a subscriber's, longest first, with the delivery stopping each and the
+-- deliveries waiting behind it. `waiting` counts the PENDING deliveries of ACTIVE subscriptions
+-- without the stopping delivery; `freed` counts those of other subscriptions, which flow again when
+-- the stopping subscription is made INACTIVE. Both use delivery_pending, up to a limit. A BLOCKED
+-- lane whose delivery has been settled or held since is left out: the sender is about to continue.
+-- A SUSPENDED lane of a held subscriber is left out too: the list of held subscribers shows it. For
+-- a CONCURRENT subscriber with an endpoint down, `waiting` counts only this subscription's
+-- deliveries, and the stopping delivery may be settled; `down` counts the endpoints down,
+-- `down_names` names the first of them.
 SELECT
     lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures,
     lane.next_try_at, lane.subscriber_id, subscriber.name AS subscriber,

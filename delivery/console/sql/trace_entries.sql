@@ -1,6 +1,6 @@
--- The journal of a message: the entries that name it or the deliveries shown of it, and those about
--- their lanes, their subscriptions or all sending while they were open. Each part has its limit,
--- and keeps the newest.
+-- The journal of a message: the entries about it or the shown deliveries of it, and those about
+-- their lanes, their subscriptions or all sending while they were open. Each part has a limit, and
+-- keeps the newest.
 (
     SELECT id, at, kind, text, actor, delivery_id, subscription_id, lane_id
     FROM delivery_journalentry

@@ -1,5 +1,5 @@
--- The messages that report failures of deliveries, of the event type `Inturn.Delivery.Failed`:
--- those published within a minute after the settlement, of the first few hundred.
+-- The messages about failures of deliveries, of the event type `Inturn.Delivery.Failed`: those
+-- published within a minute after the settlement, of the first few hundred.
 SELECT failed.id AS delivery_id, report.id AS message_id, report.published_at
 FROM unnest(%(deliveries)s::bigint[], %(settled)s::timestamptz[]) AS failed (id, settled_at)
 CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
--- Messages accepted, deliveries delivered and failed, for each step of an interval. Reads one row a
--- minute by primary key.
+-- Messages accepted, deliveries delivered and failed, for each step of an interval. Reads a row for
+-- each minute by primary key.
 SELECT
     date_bin(%(step)s::interval, at, 'epoch') AS begins_at,
     sum(accepted) AS accepted, sum(delivered) AS delivered, sum(failed) AS failed

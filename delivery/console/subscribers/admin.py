@@ -78,7 +78,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
         "toggle",
     ]
     button_columns = ("toggle",)
-    # The last day's figures of a subscriber cost time for each of its subscriptions.
+    # The last day's figures of a subscriber cost time for each subscription of it.
     list_per_page = FEW_ROWS
     status_template = "console/subscribers/status.html"
 

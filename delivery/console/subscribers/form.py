@@ -42,7 +42,7 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
 
     @property
     def changed_secrets(self) -> list[str]:
-        """Return the secrets that the configuration log reports as set."""
+        """Return the secrets reported as set in the configuration log."""
         headers = self.cleaned_data.get("header_lines")
         has_new_headers = bool(headers) and headers != self._headers_before
         has_new_password = bool(self.cleaned_data.get("new_queue_password"))

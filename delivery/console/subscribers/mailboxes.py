@@ -14,7 +14,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailboxFigures:
-    """The figures of a mailbox, or of one subscription in it, for display."""
+    """The figures of a mailbox, or of a subscription in it, for display."""
 
     subscriber_id: int
     available: Bounded
@@ -27,13 +27,13 @@ class MailboxFigures:
 
     @property
     def holds(self) -> Bounded:
-        """The number of messages that are not acknowledged."""
+        """The number of unacknowledged messages."""
         counts = (self.available, self.delayed, self.in_flight, self.held)
         return _bounded(sum(count.found for count in counts))
 
 
 def mailbox_of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
-    """Return the figures of a subscription's mailbox; None unless its mode is PULL."""
+    """Return the figures of a subscription's mailbox; None unless the mode is PULL."""
     figures = mailbox_figures.figures_of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
     return None if figures is None else _shown(figures)
 
@@ -47,7 +47,7 @@ def mailboxes_of_subscribers(
 
 
 def mailboxes_with_messages(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
-    """Return the mailboxes that have messages, oldest message first, with the subscriber's name."""
+    """Return the mailboxes with messages, oldest message first, with the subscriber's name."""
     rows = named_rows("fullest_mailboxes", {"rows": limit})
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""The status of a subscriber: its lane, its subscriptions, and the latest events."""
+"""The status of a subscriber: the lane, the subscriptions, and the latest events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ENTRIES_SHOWN = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRow:
-    """A subscription with its waiting deliveries and its last day."""
+    """A subscription with the waiting deliveries and the last day."""
 
     subscription: Subscription
     waiting: Bounded | None
@@ -40,7 +40,7 @@ class ShownSubscriber:
 
 
 def read_subscriber(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
-    """Load everything in a number of statements that does not depend on the subscriber."""
+    """Load everything in a number of statements independent of the subscriber."""
     lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
     stopped = stopped_lanes.read_stopped_lanes(limit=1, subscriber_id=subscriber.pk)
     strips = [stopped[0].strip] if stopped else read_strips(lane_ids)

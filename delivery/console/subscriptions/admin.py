@@ -1,4 +1,4 @@
-"""Subscriptions in the console, with their backlog and the buttons that change their status."""
+"""Subscriptions in the console, with their backlog and the buttons to change their status."""
 
 from collections.abc import Sequence
 from copy import copy

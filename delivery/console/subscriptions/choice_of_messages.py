@@ -1,4 +1,4 @@
-"""The fields of a subscription's form that choose its messages, with its status."""
+"""The fields of a subscription's form for the choice of messages, with the status."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ CHOOSING = ("status", "header_filter_string", "filter", "takes_unmatched", "posi
 
 
 class ChoiceOfMessages(forms.ModelForm[Subscription]):
-    """Only a new subscription's form has a status; without one, the subscription is ACTIVE."""
+    """Only a new subscription's form has a status; without a choice, the subscription is ACTIVE."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

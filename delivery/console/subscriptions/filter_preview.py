@@ -1,11 +1,11 @@
-"""Preview of a filter: the newest messages of an event type that it would have matched.
+"""Preview of a filter: the newest messages of an event type which it would have matched.
 
 `subscriptions.matching.match`, which publishing uses too, evaluates it on stored headers and
-bodies, so the result is the real one, apart from reasons outside the filter: the subscription was
-INACTIVE, an earlier one of a FIRST subscriber took the message, or it is a default destination and
-another one took it. Messages with a destination are left out, since no filter of another
-subscription applied to them. The work has two limits, as bodies may be long: MESSAGES, and BYTES,
-which take about 0.2 s to parse.
+bodies, so the result is real, apart from reasons outside the filter: the subscription was INACTIVE,
+an earlier subscription of a FIRST subscriber took the message, or it is a default destination and
+another took it. Messages with a destination are left out, since no filter of another subscription
+applied to them. The work has two limits, as bodies may be long: MESSAGES, and BYTES, which take
+about 0.2 s to parse.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewedMessage:
-    """A message that the filter was evaluated on.
+    """A message with the filter's result.
 
     `reason` says why it does not match, without quoting the message; it is empty for a match.
     """
@@ -57,7 +57,7 @@ class FilterPreview:
 
     @property
     def published(self) -> int:
-        """The number of messages that the filter was evaluated on."""
+        """The number of evaluated messages."""
         return self.evaluated - self.delivered
 
     @property
@@ -73,7 +73,7 @@ class FilterPreview:
 def preview_filter(
     event_type_id: int, *, header_filter_string: str, filter_text: str
 ) -> FilterPreview:
-    """Evaluate the filter on the newest messages; it must be one that `parse_filter` accepts."""
+    """Evaluate the filter on the newest messages; it must be valid for `parse_filter`."""
     rows = named_rows(
         "newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES}
     )
@@ -111,7 +111,7 @@ def _reason(header_filter_string: str, filter_text: str, seen: Document) -> str:
 def _headers(stored: Any) -> dict[str, str]:
     """Return the headers as a dict.
 
-    Django's connection returns jsonb as text, because its own fields parse it.
+    Django's connection returns jsonb as text, because Django's own fields parse it.
     """
     headers: dict[str, str] = orjson.loads(stored) if isinstance(stored, str) else stored
     return headers

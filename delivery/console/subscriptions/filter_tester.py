@@ -65,7 +65,7 @@ class FilterTester:
                 "console/subscriptions/filter_checked.html",
                 {"mistake": mistake_in_filter(typed), "typed": typed},
             )
-        # The number of messages that match a filter of the user's choice reveals their content, and
+        # The number of messages matching a filter of the user's choice reveals their content, and
         # so does a header filter string.
         is_stored = stored is not None and "filter" not in request.POST
         may_preview = may_see_payload(request.user) or is_stored

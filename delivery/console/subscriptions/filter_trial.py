@@ -1,4 +1,4 @@
-"""A trial of a filter before it is saved: its syntax, and its result on existing messages."""
+"""A trial of a filter before it is saved: the syntax, and the result on existing messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from subscriptions.values.header_values import HeaderError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """An error in the typed values; for a filter with its line, and a mark below the column."""
+    """An error in the typed values; for a filter with the line, and a mark below the column."""
 
     text: str
     line: str = ""
@@ -26,7 +26,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterVerdict:
-    """The result of a filter on one message; it matches if `reason` is empty."""
+    """The result of a filter on a message; it matches if `reason` is empty."""
 
     of: str
     reason: str

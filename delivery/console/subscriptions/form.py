@@ -100,18 +100,18 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.instance.pk and "mode" in self.fields:
-            # Disabled rather than removed, because its value decides which other fields are shown.
+            # Disabled rather than removed, because the value decides which other fields are shown.
             self.fields["mode"].disabled = True
             self.fields[
                 "mode"
             ].help_text = "Cannot be changed. Create another subscription for the other mode."
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
-            # Without its empty first lines the script would have other line numbers.
+            # Without the empty first lines the script would have other line numbers.
             script_field.strip = False
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        # The subscriber of a stored one is read-only, so Django leaves the constraint out.
+        # The subscriber of a stored subscription is read-only, so Django leaves the constraint out.
         namesakes = Subscription.objects.filter(subscriber=self.instance.subscriber_id, name=name)
         if namesakes.exclude(pk=self.instance.pk).exists():
             text = (

@@ -33,7 +33,7 @@ def _name(label: str) -> forms.CharField:
 
 
 class RewriteForm(forms.Form):
-    """Fields are named after the list's filters, so that a link can pass those on."""
+    """Fields are named after the list's filters, so a link can pass those on."""
 
     old = _url("Old beginning", "https://old.example/")
     new = _url("New beginning", "https://new.example/")

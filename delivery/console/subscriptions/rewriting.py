@@ -1,4 +1,4 @@
-"""The page that rewrites endpoint URLs in bulk: it lists the new URLs, then applies them."""
+"""The page to rewrite endpoint URLs in bulk: it lists the new URLs, then applies them."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class EndpointRewriting:
         return [path("rewrite/", page, name=name), *super().get_urls()]  # type: ignore[misc]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, with a link that passes its filters on."""
+        """Show the list, with a link to pass the filters on."""
         shown = dict(extra_context or {})
         if self.may_change_rows(request):  # type: ignore[attr-defined]
             kept = request.GET.copy()
@@ -56,7 +56,7 @@ class EndpointRewriting:
         if not self.may_change_rows(request):  # type: ignore[attr-defined]
             raise PermissionDenied
         data = request.POST or request.GET
-        # Otherwise everybody who may change an endpoint could read its credentials elsewhere.
+        # Otherwise everybody who may change an endpoint could read the credentials elsewhere.
         may_keep = request.user.has_perm("subscriptions.change_installation")
         if "old" in data:
             form = RewriteForm(data, may_keep=may_keep)

@@ -63,7 +63,7 @@ class ScriptTester:
 
     @staticmethod
     def test_script(request: HttpRequest) -> HttpResponse:
-        """Return the part of the page below the script; with `check`, only its syntax error."""
+        """Return the part of the page below the script; with `check`, only the syntax error."""
         subscription_id = id_of(request.POST.get("tried_subscription", ""))
         if not _may_edit(request, is_new=subscription_id is None):
             raise PermissionDenied

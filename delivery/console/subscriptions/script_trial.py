@@ -24,7 +24,7 @@ BUSY = "Other scripts are being tried; try it again in a few seconds."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedScript:
-    """The content of the form; `message_id` is one of the offered messages."""
+    """The content of the form; `message_id` is an offered message."""
 
     text: str
     on: str = SAMPLE
@@ -54,7 +54,7 @@ class ScriptTrial:
 def try_typed(
     typed: TypedScript, *, event_type: EventType | None, message: Message | None
 ) -> ScriptTrial:
-    """Execute the script; `message` is the stored one, if that is wanted."""
+    """Execute the script; `message` is the stored message, if wanted."""
     if not typed.text.strip():
         return ScriptTrial(note="Write a script first.")
     if event_type is None:
@@ -78,7 +78,7 @@ def try_typed(
 
 
 def mistake_of(fault: ScriptFault, text: str) -> Mistake:
-    """Return a fault with the line of the script that it is about."""
+    """Return a fault with the line of the script."""
     lines = text.split("\n")
     if fault.source or fault.line is None or not 1 <= fault.line <= len(lines):
         return Mistake(text=str(fault))
@@ -91,7 +91,7 @@ def mistake_of(fault: ScriptFault, text: str) -> Mistake:
 def _message(
     typed: TypedScript, event_type: EventType, message: Message | None
 ) -> tuple[str, Trial]:
-    """Return a message with its name; LookupError and HeaderError name the missing part."""
+    """Return a message with the name; LookupError and HeaderError name the missing part."""
     if typed.on == LAST:
         if message is None:
             raise LookupError(

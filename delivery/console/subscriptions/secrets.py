@@ -37,7 +37,7 @@ _SHOWN_CHARACTERS = len("whsec_") + 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSecret:
-    """A valid secret; the newest one has no `expires_at`, and stays."""
+    """A valid secret; the newest has no `expires_at`, and stays."""
 
     id: int
     masked: str
@@ -48,9 +48,9 @@ class ShownSecret:
 def valid_secrets(
     subscription_id: int, *, now: datetime, shows_characters: bool
 ) -> list[ShownSecret]:
-    """Return the secrets that sign now, the newest first."""
+    """Return the now signing secrets, the newest first."""
     valid = SigningSecret.objects.filter(subscription=subscription_id).valid(now=now)
-    # Read in stored form, because one that cannot be decrypted must not hide the others.
+    # Read in stored form, because an undecryptable secret must not hide the others.
     rows = valid.annotate(stored=Cast("secret", TextField()))
     return [
         ShownSecret(
@@ -92,7 +92,7 @@ class SecretsOfSubscription:
         ]
 
     def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Create a new secret; the old ones sign alongside it for a day."""
+        """Create a new secret; the old secrets sign alongside it for a day."""
         subscription: Subscription = self.permitted(  # type: ignore[attr-defined]
             request, object_id
         )
@@ -118,7 +118,7 @@ class SecretsOfSubscription:
         )
 
     def end_secret(self, request: HttpRequest, object_id: int, secret_id: int) -> HttpResponse:
-        """End an old secret before its overlap is over."""
+        """End an old secret before the overlap is over."""
         subscription: Subscription = self.permitted(  # type: ignore[attr-defined]
             request, object_id
         )

@@ -68,7 +68,7 @@ class SentHeaders(forms.ModelForm[Subscription]):
                 self.fields[secret].help_text = _KEPT if secret in stored else ""
 
     def clean_sent_headers(self, cleaned: dict[str, Any]) -> None:
-        """Give the instance its headers and credentials, or add the reason to refuse them."""
+        """Give the instance the headers and credentials, or add the reason to refuse them."""
         try:
             headers = header_lines.parse_header_lines(
                 cleaned.get("header_lines", ""), stored=self.instance.headers or {}
@@ -115,7 +115,7 @@ class SentHeaders(forms.ModelForm[Subscription]):
         return not refused
 
     def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
-        """Return the credentials as typed; an empty secret keeps the stored one."""
+        """Return the credentials as typed; an empty secret keeps the stored secret."""
         chosen = cleaned.get("auth_type", "none")
         stored = self.instance.auth or {}
         typed = {

@@ -20,7 +20,7 @@ class ShadowingAdmin(HoldingAdmin):
     actions = ["hold_chosen", "shadow_chosen", "deactivate_chosen", "activate_chosen"]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> Any:
-        """Offer the status of a new subscription; buttons change that of an existing one."""
+        """Offer the status of a new subscription; buttons change an existing subscription."""
         fieldsets = super().get_fieldsets(request, obj)
         if obj is not None:
             return fieldsets

@@ -1,4 +1,4 @@
-"""The status of a subscription: its lane, its last failures, and the latest events."""
+"""The status of a subscription: the lane, the last failures, and the latest events."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ SEARCHED = 1_000
 class ShownSubscription:
     """The values of the page.
 
-    `strip` is the lane of its subscriber, with the deliveries of all its subscriptions; None for a
+    `strip` is the lane of the subscriber, with the deliveries of all subscriptions; None for a
     mailbox and for an event type whose messages do not pass through it. `blocked` is set if this
     subscription stops the lane. A failure has `id`, `status`, `reason` and `settled_at`.
     """

@@ -21,7 +21,7 @@ from subscriptions.values.forwarding import ANY
 PULLED = "A mailbox gets no test messages; its page shows how to fetch."
 DELETED = "Nothing was sent: the subscription has just been deleted."
 BUSY = "Nothing was sent: other test messages are being sent. Try again in a few seconds."
-# Credentials and values that the subscription adds are masked, also here.
+# Credentials and values added by the subscription are masked, also here.
 _SHOWN_HEADERS = ("webhook-", "inturn-", "content-type")
 
 
@@ -54,7 +54,7 @@ class TestMessageForm(TypedMessageForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTest:
-    """The request and its result for display; other headers are shown by name only."""
+    """The request and the result for display; other headers are shown by name only."""
 
     tested: Tested
     sent: list[tuple[str, str]]
