@@ -1,21 +1,36 @@
 """The named SQL statements: each is a file in the folder `sql` of the executing package.
 
-The first line of a file is the contract.
+The first line of a file is the contract. `{name}` or `{name(it)}` in a statement is a part that
+several statements share: the text of `delivery/database/parts/name.sql`, where `{it}` stands for
+what the parentheses hold. Other placeholders are filled by the package of the statement.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 SUFFIX = ".sql"
 
+_PART = re.compile(r"\{(\w+)(?:\((.*?)\))?\}")
+_COMMENTS = re.compile(r"(?:--.*\n)*")
+
 
 @cache
 def statement(name: str) -> str:
-    """Return the text of the statement with the name."""
-    return _files()[name].read_text()
+    """Return the text of the statement with the name, parts included."""
+    return _PART.sub(_part_or_placeholder, _files()[name].read_text())
+
+
+def names() -> Collection[str]:
+    """Return the names of all statements."""
+    return _files().keys()
+
+
+def _part_or_placeholder(match: re.Match[str]) -> str:
+    part = _parts().get(match[1])
+    return match[0] if part is None else part.replace("{it}", match[2] or "")
 
 
 @cache
@@ -30,9 +45,19 @@ def numbered(name: str) -> tuple[bytes, list[str]]:
 
 @cache
 def _files() -> Mapping[str, Traversable]:
-    # Works also in the zip file from which Spark's workers import the packages.
     folders = (
         package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir()
     )
-    paths = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+    return _named(file for folder in folders if folder.is_dir() for file in folder.iterdir())
+
+
+@cache
+def _parts() -> Mapping[str, str]:
+    """Return the parts by name, without the comments that they begin with."""
+    found = _named(files("delivery").joinpath("database", "parts").iterdir())
+    return {name: _COMMENTS.sub("", file.read_text(), 1).strip() for name, file in found.items()}
+
+
+def _named(paths: Iterable[Traversable]) -> Mapping[str, Traversable]:
+    # Works also in the zip file from which Spark's workers import the packages.
     return {file.name.removesuffix(SUFFIX): file for file in paths if file.name.endswith(SUFFIX)}

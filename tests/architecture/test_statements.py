@@ -4,8 +4,10 @@ import re
 
 from config.env import CHECKOUT
 from delivery.database.queries import WITHOUT_PARTITION_PRUNING
+from delivery.database.statements import statement
 from tests.architecture.source import production
 
+PARTS = {path.stem: path for path in (CHECKOUT / "delivery/database/parts").glob("*.sql")}
 FILES = {path.stem: path for path in (CHECKOUT / "delivery").glob("*/sql/*.sql")}
 
 
@@ -48,20 +50,26 @@ PARTITIONED = re.compile(
 
 
 def test_statements_that_lock_rows_look_into_all_partitions() -> None:
-    risky = {
-        name for name, path in FILES.items() if _locks_and_joins(path.read_text())
-    } - CHOSEN_BEFORE
-    assert {
-        name for name in risky if WITHOUT_PARTITION_PRUNING not in FILES[name].read_text()
-    } == set()
+    risky = {name for name in FILES if _locks_and_joins(statement(name))} - CHOSEN_BEFORE
+    assert {name for name in risky if WITHOUT_PARTITION_PRUNING not in statement(name)} == set()
 
 
 def _locks_and_joins(text: str) -> bool:
     return bool(LOCKS.search(text) and PARTITIONED.search(text))
 
 
-def test_every_statement_begins_with_its_promise() -> None:
+def test_every_statement_and_part_begins_with_its_promise() -> None:
     silent = [
-        name for name, path in FILES.items() if not re.match(r"-- \S.+[.:;,]?\n", path.read_text())
+        name
+        for name, path in [*FILES.items(), *PARTS.items()]
+        if not re.match(r"-- \S.+[.:;,]?\n", path.read_text())
     ]
     assert silent == []
+
+
+def test_every_part_is_used_and_exists() -> None:
+    texts = [path.read_text() for path in FILES.values()]
+    used = {name for text in texts for name in re.findall(r"\{(\w+)[(}]", text)}
+    with_argument = {name for text in texts for name in re.findall(r"\{(\w+)\(", text)}
+    assert with_argument <= PARTS.keys() <= used
+    assert not PARTS.keys() & FILES.keys()

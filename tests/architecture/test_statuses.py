@@ -1,8 +1,10 @@
-"""Only the lifecycle and the product's SQL write a delivery's status."""
+"""Only the lifecycle and the statements of the table of edges write a delivery's status."""
 
 import ast
 import re
 
+from config.env import CHECKOUT
+from delivery.database.statements import names, statement
 from tests.architecture.source import Module, production
 
 LIFECYCLE = "delivery/lifecycle/transitions.py"
@@ -61,3 +63,23 @@ def test_only_the_lifecycle_writes_a_deliverys_status() -> None:
 def test_the_lifecycle_does_write_it() -> None:
     (lifecycle,) = [module for module in production() if module.name == LIFECYCLE]
     assert writing(lifecycle)
+
+
+# Three tables by name, one of them the parent of the others: see `delivery/README.md`.
+DELIVERIES = r"\"?delivery_(?:delivery|waiting|settled)\b"
+MOVES = re.compile(rf"(?i)\b(?:insert\s+into|delete\s+from)\s+{DELIVERIES}")
+SETS = re.compile(rf"(?is)\bupdate\s+{DELIVERIES}.*?\bset\b(.*?)\b(?:from|where)\b")
+EDGES = re.compile(r"(?s)\n\| edge \| statement \|\n(.*?)\n\n")
+
+
+def changes_status(text: str) -> bool:
+    """True if a statement makes, moves or removes a delivery, or sets a status or a lane."""
+    assigned = "".join(SETS.findall(text))
+    return bool(MOVES.search(text) or re.search(r"\b(status|lane_id)\s*=", assigned))
+
+
+def test_the_table_of_edges_has_the_statements_that_change_a_status() -> None:
+    edges = EDGES.search((CHECKOUT / "delivery/README.md").read_text())
+    assert edges is not None
+    described = set(re.findall(r"`([a-z_]+)\.sql`", edges[1]))
+    assert described == {name for name in names() if changes_status(statement(name))}

@@ -22,8 +22,7 @@ CROSS JOIN LATERAL (
         FROM delivery_waiting
         WHERE subscription_id BETWEEN mailbox.id AND mailbox.id
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
-            AND (expires_at IS NULL OR expires_at > now())
-            AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+            AND {is_fresh(delivery_waiting)}
         ORDER BY subscription_id, id
         LIMIT 1
     )
@@ -33,8 +32,7 @@ CROSS JOIN LATERAL (
         FROM delivery_waiting
         WHERE subscription_id = mailbox.id AND next_attempt_at <= now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
-            AND (expires_at IS NULL OR expires_at > now())
-            AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+            AND {is_fresh(delivery_waiting)}
         ORDER BY next_attempt_at
         LIMIT 1
     )

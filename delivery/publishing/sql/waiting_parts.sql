@@ -9,10 +9,6 @@ JOIN delivery_waiting delivery ON delivery.id = ANY (known.parts)
     ))
 WHERE known.key = ANY (%(key)s::bytea[]) AND delivery.status = 'PENDING'
     AND delivery.lane_id IS NULL
-    AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
-    AND (
-        delivery.server_started_at IS NULL
-        OR delivery.server_started_at = pg_postmaster_start_time()
-    )
+    AND {is_fresh(delivery)}
 ORDER BY delivery.id
 FOR UPDATE OF delivery

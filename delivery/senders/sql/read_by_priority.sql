@@ -6,24 +6,7 @@
 -- without a priority is from before the subscriber sent by priority, of a replay, or sent again: it
 -- is found by its age, and counts as 4.
 WITH RECURSIVE places AS (
-    (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = %(lane)s
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT following.*
-    FROM places
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = %(lane)s
-            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS following
+    {places_of_lane}
 ), found AS (
     SELECT delivery.*
     FROM (SELECT DISTINCT subscription_id FROM places) AS place
@@ -35,8 +18,7 @@ WITH RECURSIVE places AS (
             WHERE lane_id = %(lane)s AND subscription_id = subscription.id
                 AND status = 'PENDING' AND next_attempt_at <= now()
                 AND id <> ALL (%(in_memory)s::bigint[])
-                AND (expires_at IS NULL OR expires_at > now())
-                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                AND {is_fresh(delivery_waiting)}
             ORDER BY next_attempt_at
             LIMIT %(rows)s
         )
@@ -47,8 +29,7 @@ WITH RECURSIVE places AS (
             WHERE lane_id = %(lane)s AND NOT skipped AND subscription_id = subscription.id
                 AND status = 'PENDING' AND next_attempt_at IS NULL
                 AND id <> ALL (%(in_memory)s::bigint[])
-                AND (expires_at IS NULL OR expires_at > now())
-                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                AND {is_fresh(delivery_waiting)}
             -- An order that only delivery_pending has: see `test_backlog_plans`.
             ORDER BY skipped, id
             LIMIT %(rows)s
@@ -60,8 +41,7 @@ WITH RECURSIVE places AS (
             WHERE lane_id = %(lane)s AND subscription_id = subscription.id
                 AND status = 'PENDING' AND priority IS NOT NULL AND next_attempt_at IS NULL
                 AND id <> ALL (%(in_memory)s::bigint[])
-                AND (expires_at IS NULL OR expires_at > now())
-                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                AND {is_fresh(delivery_waiting)}
             ORDER BY priority DESC, id
             LIMIT %(rows)s
         )
@@ -96,12 +76,7 @@ WITH RECURSIVE places AS (
     SELECT
         delivery.*, due.turn, message.event_type_id, message.content_type, message.body,
         message.published_at,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
-            SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id
-                AND forwarding.id = due.subscription_id
-                AND forwarding.forward_headers <> '[]'
-        ) THEN message.headers END AS headers,
+        {headers_to_send(forwarding.id = due.subscription_id)} AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY due.turn, delivery.id)
             - octet_length(message.body) AS bytes_before
     FROM due

@@ -7,24 +7,7 @@
 -- none) applies to all rows together: subscriptions alternate, for due and for fresh deliveries;
 -- when not even each has a turn the choice is random, so that none is left out for ever.
 WITH RECURSIVE places AS (
-    (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = %(lane)s
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT following.*
-    FROM places
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = %(lane)s
-            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS following
+    {places_of_lane}
 ), share AS (
     SELECT greatest(%(rows)s / greatest(count(DISTINCT subscription_id), 1), 4) AS rows FROM places
 ), due AS (
@@ -48,11 +31,7 @@ WITH RECURSIVE places AS (
             WHERE waiting.lane_id = %(lane)s AND waiting.subscription_id = subscription.id
                 AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
                 AND waiting.id <> ALL (%(in_memory)s::bigint[])
-                AND (waiting.expires_at IS NULL OR waiting.expires_at > now())
-                AND (
-                    waiting.server_started_at IS NULL
-                    OR waiting.server_started_at = pg_postmaster_start_time()
-                )
+                AND {is_fresh(waiting)}
                 AND (
                     callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[])
                 )
@@ -72,11 +51,7 @@ WITH RECURSIVE places AS (
                 AND fresh.subscription_id = subscription.id
                 AND fresh.status = 'PENDING' AND fresh.next_attempt_at IS NULL
                 AND fresh.id <> ALL (%(in_memory)s::bigint[])
-                AND (fresh.expires_at IS NULL OR fresh.expires_at > now())
-                AND (
-                    fresh.server_started_at IS NULL
-                    OR fresh.server_started_at = pg_postmaster_start_time()
-                )
+                AND {is_fresh(fresh)}
                 AND (
                     callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[])
                 )
@@ -95,12 +70,7 @@ WITH RECURSIVE places AS (
             FROM delivery_callback onward
             WHERE due.callback_id IS NOT NULL AND onward.message_id = due.message_id
         ) AS onward_id,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
-            SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id
-                AND forwarding.id = due.subscription_id
-                AND forwarding.forward_headers <> '[]'
-        ) THEN message.headers END AS headers,
+        {headers_to_send(forwarding.id = due.subscription_id)} AS headers,
         sum(octet_length(message.body)) OVER (
             ORDER BY due.turn, due.next_attempt_at NULLS LAST, due.id
         )

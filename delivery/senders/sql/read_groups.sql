@@ -8,24 +8,7 @@
 -- may not be sent are left out. A group with an IN_DOUBT delivery is left alone. Only the first row
 -- of a group has the body.
 WITH RECURSIVE places AS (
-    (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = %(lane)s
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT following.*
-    FROM places
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = %(lane)s
-            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS following
+    {places_of_lane}
 ), known AS MATERIALIZED (
     SELECT
         places.skipped, places.subscription_id,
@@ -45,8 +28,7 @@ WITH RECURSIVE places AS (
             WHERE NOT places.skipped AND lane_id = %(lane)s AND NOT skipped
                 AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(in_memory)s::bigint[])
-                AND (expires_at IS NULL OR expires_at > now())
-                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                AND {is_fresh(waiting)}
                 AND NOT EXISTS (
                     SELECT FROM delivery_settled settled
                     WHERE settled.id BETWEEN waiting.message_id << 20
@@ -65,8 +47,7 @@ WITH RECURSIVE places AS (
             WHERE places.skipped AND lane_id = %(lane)s AND skipped
                 AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(in_memory)s::bigint[])
-                AND (expires_at IS NULL OR expires_at > now())
-                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                AND {is_fresh(waiting)}
                 AND next_attempt_at <= now()
                 AND NOT EXISTS (
                     SELECT FROM delivery_settled settled
@@ -89,11 +70,7 @@ WITH RECURSIVE places AS (
             WHERE callback.message_id = picked.message_id
                 AND callback.queue_group = picked.queue_group
         ) AS callback_id,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
-            SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id
-                AND forwarding.forward_headers <> '[]'
-        ) THEN message.headers END AS headers,
+        {headers_to_send(true)} AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY picked.message_id, picked.queue_group)
             - octet_length(message.body) AS bytes_before
     FROM picked
@@ -129,11 +106,7 @@ JOIN delivery_waiting delivery
         ARRAY(SELECT subscription_id FROM known WHERE NOT is_sendable)
     )
     AND (delivery.next_attempt_at IS NULL OR delivery.next_attempt_at <= now())
-    AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
-    AND (
-        delivery.server_started_at IS NULL
-        OR delivery.server_started_at = pg_postmaster_start_time()
-    )
+    AND {is_fresh(delivery)}
 JOIN subscriptions_eventtype event_type ON event_type.id = sized.event_type_id
 WHERE sized.bytes_before < %(bytes)s
 ORDER BY delivery.message_id, delivery.queue_group, delivery.id

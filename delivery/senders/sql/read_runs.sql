@@ -38,12 +38,7 @@ CROSS JOIN LATERAL (
     SELECT
         picked.*, message.event_type_id, message.content_type, message.body,
         message.published_at,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
-            SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id
-                AND forwarding.id = picked.subscription_id
-                AND forwarding.forward_headers <> '[]'
-        ) THEN message.headers END AS headers,
+        {headers_to_send(forwarding.id = picked.subscription_id)} AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY picked.is_later, picked.id)
             - octet_length(message.body) AS bytes_before
     FROM (
@@ -57,10 +52,7 @@ CROSS JOIN LATERAL (
                 FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.in_memory::bigint[])
-                    AND (expires_at IS NULL OR expires_at > now())
-                    AND (
-                        server_started_at IS NULL OR server_started_at = pg_postmaster_start_time()
-                    )
+                    AND {is_fresh(delivery_waiting)}
                 -- An order that only delivery_pending has: see `test_backlog_plans`.
                 ORDER BY skipped, id
                 LIMIT wanted.fresh_rows
@@ -83,10 +75,7 @@ CROSS JOIN LATERAL (
                         now() - make_interval(secs => wanted.seconds), 'infinity'
                     )
                     AND id <> ALL (wanted.in_memory::bigint[])
-                    AND (expires_at IS NULL OR expires_at > now())
-                    AND (
-                        server_started_at IS NULL OR server_started_at = pg_postmaster_start_time()
-                    )
+                    AND {is_fresh(delivery_waiting)}
                 ORDER BY next_attempt_at
                 LIMIT wanted.skipped_rows
             ) AS delivery

@@ -3,27 +3,7 @@
 -- DISABLED or FROZEN; they are due when that ends. All are counted up to a limit. Jumps from
 -- subscription to subscription on delivery_pending, and probes delivery_due for each.
 WITH RECURSIVE places AS (
-    SELECT lane.id AS lane_id, first.skipped, first.subscription_id
-    FROM delivery_lane lane
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = lane.id
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS first
-    WHERE lane.kind = 'RETRY'
-    UNION ALL
-    SELECT places.lane_id, following.skipped, following.subscription_id
-    FROM places
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = places.lane_id
-            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS following
+    {places_of_lanes(SELECT id FROM delivery_lane WHERE kind = 'RETRY')}
 ), retried AS (
     SELECT DISTINCT places.lane_id, places.subscription_id, sendable.id IS NOT NULL AS is_sendable
     FROM places

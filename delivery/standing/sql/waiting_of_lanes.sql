@@ -2,26 +2,7 @@
 -- their subscriber is held, counted up to a limit on delivery_pending. Jumps from subscription to
 -- subscription there: the cost grows with the number of those that have pending deliveries.
 WITH RECURSIVE places AS (
-    SELECT lane.id AS lane_id, first.skipped, first.subscription_id
-    FROM unnest(%(ids)s::bigint[]) AS lane (id)
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = lane.id
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS first
-    UNION ALL
-    SELECT places.lane_id, following.skipped, following.subscription_id
-    FROM places
-    CROSS JOIN LATERAL (
-        SELECT skipped, subscription_id
-        FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id = places.lane_id
-            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
-        ORDER BY skipped, subscription_id
-        LIMIT 1
-    ) AS following
+    {places_of_lanes(SELECT id FROM unnest(%(ids)s::bigint[]) AS id)}
 )
 SELECT
     lane.id,
