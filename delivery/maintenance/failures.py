@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from delivery.database import queries
-from delivery.models import FailureSign, JournalEntry, JournalKind, Message, Status
+from delivery.models import JournalEntry, JournalKind, Message, PendingFailure, Status
 from delivery.models.message import public_id
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
@@ -60,7 +60,7 @@ def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
         for notice in map(_with_publisher, notices)
         if notice["status"] in FAILURES and not notice["is_of_group"]
     ]
-    _leave_signs(failed)
+    _add_pending_failures(failed)
     failed = [
         notice for notice in failed if notice["event"] != FAILED and _errors_to(notice) != NOBODY
     ]
@@ -72,13 +72,13 @@ def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
     return len(notices)
 
 
-def _leave_signs(failed: Sequence[Notice]) -> None:
-    """Leave a sign of each failure for `delivery.incidents`.
+def _add_pending_failures(failed: Sequence[Notice]) -> None:
+    """Add a pending failure for each, for `delivery.incidents`.
 
     IN_DOUBT deliveries have incidents of their own.
     """
-    FailureSign.objects.bulk_create(
-        FailureSign(
+    PendingFailure.objects.bulk_create(
+        PendingFailure(
             delivery_id=notice["delivery"],
             subscription_id=notice["subscription_id"],
             cause=_cause(notice),

@@ -18,7 +18,6 @@ from delivery.models.history_hour import HistoryHour
 from delivery.models.idempotency import IdempotencyKey
 from delivery.models.incident import (
     AlertChannel,
-    FailureSign,
     Incident,
     IncidentAlert,
     IncidentDelivery,
@@ -26,6 +25,7 @@ from delivery.models.incident import (
     IncidentRule,
     IncidentSeverity,
     IncidentState,
+    PendingFailure,
 )
 from delivery.models.join_key import JoinKey
 from delivery.models.journal import JournalEntry, JournalKind
@@ -84,7 +84,6 @@ __all__ = [
     "EndpointState",
     "EndpointSummary",
     "FailureNotice",
-    "FailureSign",
     "Finding",
     "HistoryHour",
     "IdempotencyKey",
@@ -111,6 +110,7 @@ __all__ = [
     "OwnDelivery",
     "OwnMessage",
     "PayloadView",
+    "PendingFailure",
     "PipelineRun",
     "PipelineSchedule",
     "ReceivedRequest",

@@ -139,7 +139,7 @@ class Incident(models.Model):
         return f"incident {self.pk}"
 
 
-class FailureSign(models.Model):
+class PendingFailure(models.Model):
     """A settled failure, not yet included in incidents.
 
     Stored with the failure's message (`delivery.maintenance.failures`), and deleted in the
@@ -152,6 +152,8 @@ class FailureSign(models.Model):
     at = models.DateTimeField(db_default=Clock())
 
     class Meta:
+        # Of an earlier name: a renamed table would stop the version that runs meanwhile.
+        db_table = "delivery_failuresign"
         default_permissions = ()
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 -- Adds new failures to the incidents of their subscription and cause, and makes missing incidents.
 -- The pending failures are deleted by the counting transaction: each failure counts once. A
 -- delivery failing again by the same cause, after a resubmission, is in the incident already. If
--- the rule is off, the signs are deleted only.
+-- the rule is off, the pending failures are deleted only.
 WITH taken AS (
     DELETE FROM delivery_failuresign
     WHERE id = ANY (ARRAY(SELECT id FROM delivery_failuresign ORDER BY id LIMIT %(limit)s))
