@@ -14,10 +14,10 @@ from delivery.api.base.views import ApiView
 from delivery.calls.script_trial import TriedScript, try_script
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import Trial
-from delivery.incoming.problems import Problem, invalid_field, invalid_fields
+from delivery.incoming.problems import Problem, invalid_field
 from delivery.models import Message
 from delivery.models.message import parse_public_id
-from subscriptions.checks import script as checks
+from subscriptions.checks.subscription import script_contradictions
 from subscriptions.filters import header_name
 from subscriptions.models import Kind, Mode, Subscription
 from subscriptions.values.endpoints import INTERNAL
@@ -112,13 +112,9 @@ def _script(subscription: Subscription, given: dict[str, Any]) -> str:
         raise invalid_field("script", "A PULL subscription has no script: nothing is sent to it.")
     # Somebody may try the answer before the endpoint is changed to webr://.
     endpoint = INTERNAL if subscription.event_type.kind == Kind.SYNC else subscription.endpoint
-    refused = checks.script_refusals(
-        {"endpoint": endpoint, "script": script}, event_type=subscription.event_type
-    )
-    if refused:
-        raise invalid_fields(
-            [{"field": field, "detail": detail} for field, detail in refused.items()]
-        )
+    values = {"endpoint": endpoint, "script": script}
+    for field, reason in script_contradictions(values, event_type=subscription.event_type):
+        raise invalid_field(field, reason)
     return script
 
 

@@ -14,7 +14,7 @@ from delivery.configuration.document.document import PUBLISH_ID
 from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.source import csv_rows, parse_source
 from delivery.importing.unread import SourceObject, close_name
-from subscriptions.checks.script import fault, script_refusals
+from subscriptions.checks.subscription import refusals
 from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import EventType, Kind
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
@@ -210,7 +210,8 @@ def _status(imported: Imported, row: Row, label: str) -> str:
 def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: str) -> bool:
     """Add the script, or say why not; False if there is no subscription without it."""
     kind = imported.entries["event_types"][(entry["event_type"],)]["kind"]
-    if reason := _script_refusal(script, kind=kind, endpoint=entry["endpoint"]):
+    event_type = EventType(name=entry["event_type"], kind=kind)
+    if reason := _script_refusal(script, event_type=event_type, endpoint=entry["endpoint"]):
         is_answer = entry["endpoint"] == INTERNAL
         outcome = "it is not taken over" if is_answer else "it is INACTIVE, without its script"
         imported.impossible.append(f"{label}: {reason}; {outcome}")
@@ -225,7 +226,7 @@ def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: s
     return True
 
 
-def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
+def _script_refusal(script: str, *, event_type: EventType, endpoint: str) -> str:
     # The name of a common script is no call.
     code = "\n".join(line for line in script.splitlines() if _INCLUDE not in line)
     if called := _CALLS.search(code):
@@ -234,12 +235,12 @@ def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
     if script.count(_INCLUDE) > len(names):
         return f"its script has {_INCLUDE} beside other code, not on a line of its own"
     # The import reads no database: it may run where there is none.
-    if found := fault(script, common=Library(dict.fromkeys(names, ""))):
-        return f"its script is refused ({found})"
-    row = EventType(name="it", kind=kind)
-    return next(
-        iter(script_refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), ""
+    refused = refusals(
+        {"event_type": event_type, "endpoint": endpoint, "script": script},
+        common=Library(dict.fromkeys(names, "")),
     )
+    found = refused.get("script") or refused.get("endpoint")
+    return f"its script is refused ({found})" if found else ""
 
 
 def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +15,7 @@ from rest_framework import exceptions
 from rest_framework.exceptions import APIException
 
 from subscriptions.database_away import is_away, is_locked, is_read_only, reconnect_next_time
+from subscriptions.values.refusals import Place
 
 log = logging.getLogger(__name__)
 
@@ -69,14 +70,6 @@ class Problem(APIException):
             content_type=CONTENT_TYPE,
             headers=self.headers,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a text, from 1; passed as a ValidationError's code, because it keeps only that."""
-
-    line: int
-    column: int
 
 
 def problem_response(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:

@@ -5,14 +5,17 @@ neither check sees the other script; then the deliveries of the subscription fai
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
-from subscriptions.checks.script import fault
+from subscriptions.checks.script import fault, fault_refusal, library
 from subscriptions.models import CommonScript, Subscription
 from subscriptions.scripts.includes import Library, included_names, inlined_script
 from subscriptions.scripts.jobs import ScriptFault
+from subscriptions.values.refusals import Refusal
 
 _MARK = "$include$"
 # So many are named; a person mends those and sees the next faults.
@@ -52,8 +55,30 @@ def broken_by(
             yield script, found
 
 
-def refusal_of_script(changed: CommonScript, *, old_name: str, before: Library) -> str:
-    """Return why a common script cannot be saved as changed; empty if it can."""
+def refusals(
+    values: Mapping[str, Any], *, stored: CommonScript | None = None, common: Library | None = None
+) -> dict[str, Refusal]:
+    """Return field → reason for the given values that are refused; empty if they can be saved.
+
+    `common` has the common scripts as they will be, if the caller checks the scripts that include
+    them for all of them at once.
+    """
+    row = CommonScript() if stored is None else copy(stored)
+    for name in {"name", "text", "runs_first"} & set(values):
+        setattr(row, name, values[name])
+    if stored is not None and (refused := _rename_refusal(stored, row.name)):
+        return {"name": Refusal(refused)}
+    before = library() if common is None else common
+    if found := fault(values.get("text", ""), common=before, own=row.name):
+        return {"text": fault_refusal(found)}
+    old_name = row.name if stored is None else stored.name
+    if common is None and (refused := _refusal_by_others(row, old_name=old_name, before=before)):
+        return {"text": Refusal(refused)}
+    return {}
+
+
+def _refusal_by_others(changed: CommonScript, *, old_name: str, before: Library) -> str:
+    """Return which scripts would not be valid with a changed common script; empty if none."""
     own = {old_name, changed.name}
     texts = {name: text for name, text in before.texts.items() if name not in own}
     first = {*before.first} - own | ({changed.name} if changed.runs_first else set())
@@ -80,9 +105,9 @@ def described_fault(fault: ScriptFault) -> str:
     return f"line {fault.line}{of}, column {fault.column}: {fault.text}"
 
 
-def rename_refusal(row: CommonScript, name: str) -> str:
+def _rename_refusal(row: CommonScript, name: str) -> str:
     """Return why a stored common script cannot get this name; empty if it can."""
-    if row._state.adding or name == row.name or not (found := includers(row.name)):
+    if name == row.name or not (found := includers(row.name)):
         return ""
     return f"It is included as {row.name} by {found}; create another one instead."
 

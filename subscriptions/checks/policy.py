@@ -1,13 +1,16 @@
-"""Validation of a policy as a whole, for the API and the console's form.
+"""The rules about the values of a policy together, for everybody who creates or changes one.
 
-The fields' own validators check single values; this module checks combinations. A value without
-effect is refused rather than stored, because whoever sets it expects an effect.
+The validators of the model check single values. A value without effect is refused rather than
+stored, because whoever sets it expects an effect.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from subscriptions.models.policy import Action, Schedule, UsedUp
+from django.forms.models import model_to_dict
+
+from subscriptions.models.policy import Action, Policy, Schedule, UsedUp
+from subscriptions.values.refusals import Refusal
 
 ACTION_FIELDS = (
     "on_unreachable",
@@ -24,9 +27,14 @@ RETRYING = (Action.RETRY_LANE, Action.IN_PLACE)
 FieldError = tuple[str, str]
 
 
-def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return field → correction, for all values of a policy; empty if they fit together."""
+def refusals(values: Mapping[str, Any], *, stored: Policy | None = None) -> dict[str, Refusal]:
+    """Return field → reason for a policy with the given values; empty if they fit together.
+
+    `stored` has those that are not given, or else they are the defaults.
+    """
+    values = model_to_dict(stored or Policy()) | dict(values)
     errors = [
+        *_pauses(values),
         *_unsupported(values),
         *_mixed_retries(values),
         *_retries(values),
@@ -38,7 +46,7 @@ def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
     elif values["freezes_when_gone"]:
         reason = "Only the circuit breaker freezes a URL; switch breaks_circuit on, or this off."
         errors.append(("freezes_when_gone", reason))
-    return dict(errors)
+    return {field: Refusal(reason) for field, reason in errors}
 
 
 def actions_in_effect(values: Mapping[str, Any]) -> dict[str, str]:
@@ -47,6 +55,11 @@ def actions_in_effect(values: Mapping[str, Any]) -> dict[str, str]:
     if values["blocks_when_overloaded"]:
         actions |= dict.fromkeys(OVERLOAD_FIELDS, Action.BLOCK)
     return actions
+
+
+def _pauses(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    if values["pause_seconds"] > values["pause_max_seconds"]:
+        yield "pause_seconds", "pause_seconds must not be more than pause_max_seconds."
 
 
 def _unsupported(values: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -1,13 +1,10 @@
-"""Validation of scripts and of fields combined with them, for the API and the console."""
+"""Validation of scripts with the common scripts that they include."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from subscriptions.models import CommonScript, EventType, Kind
+from subscriptions.models import CommonScript
 from subscriptions.scripts.includes import Library, include_fault, inlined_script
 from subscriptions.scripts.jobs import MAX_SCRIPT_LENGTH, ScriptFault
 from subscriptions.scripts.pool import pool
-from subscriptions.values.endpoints import INTERNAL
+from subscriptions.values.refusals import Place, Refusal
 
 
 def library() -> Library:
@@ -35,27 +32,7 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
     return pool().check(inlined_script(text, Library(common.texts) if own else common))
 
 
-def script_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
-    """Return field → reason for contradictions of `endpoint` and `script`.
-
-    Empty if there are none.
-    """
-    endpoint, script = values["endpoint"], values["script"]
-    if endpoint == INTERNAL and event_type.kind != Kind.SYNC:
-        return {
-            "endpoint": f"{INTERNAL} is for SYNC, where a script answers; "
-            f"{event_type} is of kind {event_type.kind}."
-        }
-    if endpoint == INTERNAL and not script:
-        return {"script": f"With the endpoint {INTERNAL} a script makes the answer; give one."}
-    if script and event_type.kind == Kind.QUEUE:
-        return {
-            "script": f"{event_type} is of kind QUEUE, where the endpoints of a group take the "
-            "same message; leave it out."
-        }
-    if script and event_type.kind == Kind.SYNC and endpoint != INTERNAL:
-        return {
-            "script": f"The endpoint answers; give the endpoint {INTERNAL} for the script to, "
-            "or leave it out."
-        }
-    return {}
+def fault_refusal(fault: ScriptFault) -> Refusal:
+    """Return the reason to refuse a script; a fault in an included one has no place in it."""
+    has_place = fault.line is not None and not fault.source
+    return Refusal(str(fault), Place(fault.line or 1, fault.column or 1) if has_place else None)

@@ -11,11 +11,19 @@ from typing import Any
 
 import psycopg
 from django.db import OperationalError, connection
+from django.db.models import Model
 from psycopg.rows import tuple_row
 
 from subscriptions.models import ApiKey, EventType, Publisher, Subscriber
 
-_KEY = [
+
+def _in_order(model: type[Model], *names: str) -> list[str]:
+    """Return the columns in the order of the model's fields, which `from_db` expects."""
+    return [field.attname for field in model._meta.concrete_fields if field.attname in names]
+
+
+_KEY = _in_order(
+    ApiKey,
     "id",
     "name",
     "scope",
@@ -25,10 +33,12 @@ _KEY = [
     "expires_at",
     "revoked_at",
     "last_used_at",
-]
-_PUBLISHER = ["id", "name", "all_event_types"]
-_SUBSCRIBER = ["id", "name"]
-_EVENT_TYPE = ["id", "name", "kind", "content_type", "json_schema", "durability", "ttl_seconds"]
+)
+_PUBLISHER = _in_order(Publisher, "id", "name", "all_event_types")
+_SUBSCRIBER = _in_order(Subscriber, "id", "name")
+_EVENT_TYPE = _in_order(
+    EventType, "id", "name", "kind", "content_type", "json_schema", "durability", "ttl_seconds"
+)
 
 
 def _columns(table: str, names: Sequence[str]) -> str:

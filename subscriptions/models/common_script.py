@@ -12,11 +12,11 @@ class CommonScript(Named):
     their names.
     """
 
-    text = models.TextField(help_text="JavaScript (ES5), as in scripts of subscriptions.")
     runs_first = models.BooleanField(
         default=False,
         help_text="It is executed before each script of a subscription, which need not include it.",
     )
+    text = models.TextField(help_text="JavaScript (ES5), as in scripts of subscriptions.")
 
 
 class ScriptLibrary(Watched):

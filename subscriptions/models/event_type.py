@@ -4,6 +4,9 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from subscriptions.models.named_object import Named
+from subscriptions.values.json_schemas import validate_json_schema
+from subscriptions.values.json_values import validate_storable
+from subscriptions.values.media_types import JSON, validate_media_type
 
 
 class Kind(models.TextChoices):
@@ -27,11 +30,7 @@ class ErrorsWhen(models.TextChoices):
 
 class EventType(Named):
     kind = models.CharField(max_length=5, choices=Kind, default=Kind.TOPIC)
-    content_type = models.CharField(max_length=100, default="application/json")
-    sample = models.JSONField(null=True, blank=True, help_text="A message as publishers send it.")
-    json_schema = models.JSONField(
-        null=True, blank=True, help_text="JSON Schema that every message must satisfy."
-    )
+    content_type = models.CharField(max_length=100, default=JSON, validators=[validate_media_type])
     durability = models.CharField(max_length=10, choices=Durability, default=Durability.GUARANTEED)
     ttl_seconds = models.PositiveIntegerField(
         "time to live, seconds",
@@ -41,6 +40,13 @@ class EventType(Named):
         help_text="Undelivered messages are EXPIRED after this time. Empty: never, "
         "except in a mailbox.",
     )
+    forward_headers = models.JSONField(
+        "forwarded headers",
+        default=list,
+        blank=True,
+        help_text="Headers of a message that new subscriptions send along unless they name others: "
+        "names, or beginnings with * at the end.",
+    )
     errors_when = models.CharField(
         "errors when",
         max_length=8,
@@ -48,11 +54,19 @@ class EventType(Named):
         default=ErrorsWhen.DELIVERY,
         help_text="Failures that are published as Inturn.Delivery.Failed.",
     )
-
-    forward_headers = models.JSONField(
-        default=list,
+    sample = models.JSONField(
+        null=True,
         blank=True,
-        help_text="Headers that new subscriptions forward by default.",
+        validators=[validate_storable],
+        help_text="A message as publishers send it. The filter tester uses it, and test messages "
+        "start with it.",
+    )
+    json_schema = models.JSONField(
+        "JSON Schema",
+        null=True,
+        blank=True,
+        validators=[validate_storable, validate_json_schema],
+        help_text="JSON Schema, Draft 2020-12, that every message must satisfy.",
     )
 
     class Meta(Named.Meta):

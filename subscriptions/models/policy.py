@@ -83,7 +83,9 @@ class Policy(Named, Watched):
         help_text="A sender died after sending, before the outcome was recorded.",
     )
     blocks_when_overloaded = models.BooleanField(
-        default=False, help_text="503 and 429 block the lane, and Retry-After is honoured."
+        "block on 503 and 429",
+        default=False,
+        help_text="503 and 429 block the lane, and Retry-After is honoured.",
     )
     pause_seconds = models.PositiveIntegerField(
         default=1,
@@ -120,6 +122,7 @@ class Policy(Named, Watched):
         "5,300,1800. Later retries have the last wait.",
     )
     retry_jitter = models.FloatField(
+        "random variation",
         default=0,
         validators=[MinValueValidator(0), MaxValueValidator(0.5)],
         help_text="Share by which a wait varies by chance: 0.1 is up to a tenth shorter or longer.",
@@ -131,6 +134,7 @@ class Policy(Named, Watched):
         help_text="Attempts of one delivery, the first included. Empty: until it succeeds.",
     )
     when_used_up = models.CharField(
+        "when attempts run out",
         max_length=7,
         choices=UsedUp,
         default=UsedUp.FAIL,
@@ -146,6 +150,7 @@ class Policy(Named, Watched):
         "URL while the lane is suspended.",
     )
     breaks_circuit = models.BooleanField(
+        "circuit breaker",
         default=False,
         help_text="A URL that keeps failing is DISABLED and tried once in a while, at last FROZEN "
         "until a person releases it. Due deliveries wait; none are discarded.",

@@ -6,6 +6,7 @@ from django.db import models
 from subscriptions.models.holding import Holdable, SubscriberStatus
 from subscriptions.models.named_object import Named, Watched
 from subscriptions.values.encryption import EncryptedJSONField
+from subscriptions.values.header_values import validate_headers
 from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 
@@ -71,7 +72,9 @@ class Subscriber(Named, Watched, Holdable):
     queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
     # Sent with each delivery of the subscriptions. Null without any, so nobody has to decrypt an
     # empty object for each loaded subscriber.
-    headers = EncryptedJSONField(null=True, blank=True, default=None, editable=False)
+    headers = EncryptedJSONField(
+        null=True, blank=True, default=None, editable=False, validators=[validate_headers]
+    )
     status = models.CharField(
         max_length=8, choices=SubscriberStatus, default=SubscriberStatus.ACTIVE, editable=False
     )

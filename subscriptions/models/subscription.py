@@ -13,7 +13,10 @@ from subscriptions.models.named_object import Watched
 from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
 from subscriptions.values.encryption import EncryptedJSONField
+from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH, validate_endpoint, validate_url
 from subscriptions.values.filter_strings import validate_filter_string
+from subscriptions.values.filter_texts import validate_filter, validate_path
+from subscriptions.values.header_values import validate_auth, validate_headers
 from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 MAX_TIMEOUT_SECONDS = 120
@@ -51,20 +54,13 @@ class Subscription(Watched, Holdable):
     counts.
     """
 
-    name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
-    description = models.TextField(blank=True, default="", db_default="")
     subscriber = models.ForeignKey(
         Subscriber, on_delete=models.PROTECT, related_name="subscriptions"
     )
+    name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
+    description = models.TextField(blank=True, default="", db_default="")
     event_type = models.ForeignKey(
         EventType, on_delete=models.PROTECT, related_name="subscriptions"
-    )
-    mode = models.CharField(max_length=4, choices=Mode, default=Mode.PUSH)
-    endpoint = models.CharField(
-        max_length=2000,
-        blank=True,
-        default="",
-        help_text="https://…, or with a method: PATCH:https://…",
     )
     header_filter_string = models.CharField(
         max_length=1000,
@@ -74,27 +70,52 @@ class Subscription(Watched, Holdable):
         help_text="Only messages whose FILTER_STRING header equals this.",
     )
     filter = models.TextField(
-        blank=True, default="", help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'"
+        blank=True,
+        default="",
+        validators=[validate_filter],
+        help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'",
     )
     filter_identity = models.TextField(blank=True, default="", editable=False)
     script = models.TextField(
         blank=True,
         default="",
         db_default="",
-        help_text="TOPIC: turns each message into the request. "
-        "SYNC with the endpoint webr://: makes the answer.",
+        help_text="JavaScript (ES5). TOPIC: turns each message into the request: it reads "
+        "$inmessage, $intext and $inheader, and sets $outmessage, $param, $outheader. SYNC with "
+        "the endpoint webr://: makes the answer, $outmessage and $statuscode.",
     )
     script_version = models.IntegerField(default=0, db_default=0, editable=False)
+    takes_unmatched = models.BooleanField(
+        "default destination",
+        default=False,
+        help_text="TOPIC: gets only messages that match no other subscription of the event type.",
+    )
+    position = models.PositiveIntegerField(
+        default=0,
+        help_text="Priority, lowest first, where only one subscription gets a message: "
+        "match mode FIRST, or a SYNC event type.",
+    )
+    mode = models.CharField(max_length=4, choices=Mode, default=Mode.PUSH)
+    endpoint = models.CharField(
+        max_length=MAX_ENDPOINT_LENGTH,
+        blank=True,
+        default="",
+        validators=[validate_endpoint],
+        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none. "
+        "SYNC: webr:// when its script answers.",
+    )
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="subscriptions")
-    headers = EncryptedJSONField(default=dict, blank=True)
-    auth = EncryptedJSONField(default=dict, blank=True)
+    headers = EncryptedJSONField(default=dict, blank=True, validators=[validate_headers])
+    auth = EncryptedJSONField(default=dict, blank=True, validators=[validate_auth])
     forward_headers = models.JSONField(
+        "headers of the message",
         default=list,
         blank=True,
-        help_text="Which headers of a message are sent along: names, "
-        "or beginnings with * at the end.",
+        help_text="Which headers of a message are sent along: names, or beginnings with * at the "
+        "end. Left out of a new subscription: those of its event type.",
     )
     forward_authorization = models.BooleanField(
+        "forward the publisher's credential",
         default=False,
         help_text="SYNC: the publisher's X-Forward-Authorization is passed on as Authorization, "
         "and never stored.",
@@ -103,31 +124,47 @@ class Subscription(Watched, Holdable):
         default=30, validators=[MinValueValidator(1), MaxValueValidator(MAX_TIMEOUT_SECONDS)]
     )
     probe_url = models.CharField(
-        max_length=2000,
+        "probe URL",
+        max_length=MAX_ENDPOINT_LENGTH,
         blank=True,
         default="",
+        validators=[validate_url],
         help_text="Called by GET while the lane is suspended; "
         "the lane resumes when the answer is 2xx.",
     )
     lets_pass_on_timeout = models.BooleanField(
+        "without a response: return 200",
         default=False,
         help_text="SYNC: when the endpoint gives no answer, in time or at all, the publisher gets "
         "200 and an empty body instead of 504 or 502.",
     )
-    dedup_mode = models.CharField(max_length=4, choices=DedupMode, default=DedupMode.NONE)
+    dedup_mode = models.CharField(
+        max_length=4,
+        choices=DedupMode,
+        default=DedupMode.NONE,
+        help_text="A repeat is a DUPLICATE and is not sent. A repeat that arrives before the first "
+        "is settled is IN_DOUBT: a person decides.",
+    )
     dedup_path = models.CharField(
         max_length=1000,
         blank=True,
         default="",
-        help_text="e.g. $$->'Body'->>'id'; when dedup_mode is PATH.",
+        validators=[validate_path],
+        help_text="With dedup_mode PATH: path to the value that identifies a message, e.g. "
+        "$$->'Body'->>'id'.",
     )
     dedup_window_seconds = models.PositiveIntegerField(
         default=3 * 86_400,
         validators=[MinValueValidator(1), MaxValueValidator(31 * 86_400)],
-        help_text="How long a message is remembered.",
+        help_text="Time in which a repeated message counts as a duplicate; 259200 are three days.",
     )
     join_mode = models.CharField(
-        max_length=8, choices=JoinMode, default=JoinMode.NONE, db_default=JoinMode.NONE
+        max_length=8,
+        choices=JoinMode,
+        default=JoinMode.NONE,
+        db_default=JoinMode.NONE,
+        help_text="Messages with the same activation id, of several subscriptions of a subscriber "
+        "with the same join name.",
     )
     join_name = models.CharField(
         max_length=MAX_NAME_LENGTH,
@@ -142,7 +179,9 @@ class Subscription(Watched, Holdable):
         blank=True,
         default="",
         db_default="",
-        help_text="Path to the activation id; empty: the header Activation.",
+        validators=[validate_path],
+        help_text="Of a join: path to the activation id, e.g. $$->'Body'->>'order'. Empty: the "
+        "header Activation.",
     )
     join_seconds = models.PositiveIntegerField(
         default=86_400,
@@ -159,22 +198,17 @@ class Subscription(Watched, Holdable):
         "Empty: it returns until it expires.",
     )
     status = models.CharField(
-        max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE
+        max_length=8,
+        choices=SubscriptionStatus,
+        default=SubscriptionStatus.ACTIVE,
+        help_text="HELD: its messages are stored and wait. SHADOW: its matches are recorded, and "
+        "never sent. INACTIVE: nothing matches.",
     )
     cancellation_id = models.BigIntegerField(
         null=True,
         editable=False,
-        help_text="The running cancellation of its backlog: nothing is sent until it has ended.",
-    )
-    takes_unmatched = models.BooleanField(
-        "default destination",
-        default=False,
-        help_text="TOPIC: gets only messages that match no other subscription of the event type.",
-    )
-    position = models.PositiveIntegerField(
-        default=0,
-        help_text="Priority, lowest first, where only one subscription gets a message: "
-        "match mode FIRST, or a SYNC event type.",
+        help_text="The running cancellation of its backlog: nothing is sent until it has ended. "
+        "null: none is running.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -1,12 +1,13 @@
 """The endpoint of a subscription: a URL, preceded by the method if it is not POST."""
 
 import re
-from collections.abc import Collection, Container
+from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import SplitResult, quote, urlsplit
 
 import idna
+from django.core.exceptions import ValidationError
 
 from subscriptions.values.addresses import Network, check_address
 from subscriptions.values.resolver import UnresolvedError, is_address, resolver
@@ -66,6 +67,25 @@ def parse_url(text: str) -> ParsedEndpoint:
     if len(parsed.url) > MAX_ENDPOINT_LENGTH:
         raise EndpointError(f"Encoded, the URL has more than {MAX_ENDPOINT_LENGTH} characters.")
     return parsed
+
+
+def validate_endpoint(text: str) -> None:
+    """Refuse text that is neither an endpoint nor `webr://`; nothing is resolved."""
+    if text and text != INTERNAL:
+        _validate(text, parse_endpoint)
+
+
+def validate_url(text: str) -> None:
+    """Refuse text that is not a URL without a method; nothing is resolved."""
+    if text:
+        _validate(text, parse_url)
+
+
+def _validate(text: str, parse: Callable[[str], ParsedEndpoint]) -> None:
+    try:
+        parse(text)
+    except EndpointError as error:
+        raise ValidationError(str(error)) from None
 
 
 def check_endpoint(

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 MAX_HEADERS = 50
 MAX_NAME_LENGTH = 200
 MAX_VALUE_LENGTH = 4000
@@ -92,6 +94,21 @@ def check_headers(headers: Mapping[str, str]) -> None:
         raise HeaderError("A header occurs twice; upper and lower case do not matter in names.")
     if sum(len(name) + len(value) for name, value in headers.items()) > MAX_TOTAL_LENGTH:
         raise HeaderError(f"The headers are longer than {MAX_TOTAL_LENGTH} characters together.")
+
+
+def validate_headers(headers: Mapping[str, str]) -> None:
+    try:
+        check_headers(headers)
+    except HeaderError as error:
+        raise ValidationError(str(error)) from None
+
+
+def validate_auth(auth: Mapping[str, Any]) -> None:
+    """Refuse an object in none of the three forms, whatever the headers are."""
+    try:
+        check_auth(auth, header_names=())
+    except HeaderError as error:
+        raise ValidationError(str(error)) from None
 
 
 def with_shared(

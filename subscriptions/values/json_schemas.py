@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import orjson
+from django.core.exceptions import ValidationError
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
@@ -54,6 +55,13 @@ def check_json_schema(schema: Any) -> None:
         ) from None
     _check_references(schema)
     _check_patterns(schema)
+
+
+def validate_json_schema(schema: Any) -> None:
+    try:
+        check_json_schema(schema)
+    except JSONSchemaError as error:
+        raise ValidationError(str(error)) from None
 
 
 def _check_patterns(schema: Any) -> None:

@@ -29,11 +29,11 @@ def is_reserved(name: str) -> bool:
     return name.startswith(RESERVED_PREFIX)
 
 
-def validate_unreserved(name: str) -> None:
-    if is_reserved(name):
-        raise ValidationError(
-            f"Names that begin with {RESERVED_PREFIX} are Inturn's own; choose another name."
-        )
+def refusal_of_reserved(name: str, *, stored: str) -> str:
+    """Return why nobody may choose this name; empty if they may, or it is the stored name."""
+    if not is_reserved(name) or name == stored:
+        return ""
+    return f"Names that begin with {RESERVED_PREFIX} are Inturn's own; choose another name."
 
 
 def validate_subscribable(event_type: str) -> None:

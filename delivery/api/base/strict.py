@@ -1,20 +1,24 @@
 """Strict serializers: unknown fields and values of another type are refused."""
 
-import copy
-import math
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, ClassVar
 
-from django.core.exceptions import ValidationError
 from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.fields import empty
+from rest_framework.validators import UniqueValidator
 
+from subscriptions.values.json_values import validate_storable
 from subscriptions.values.names import MAX_NAME_LENGTH, is_name
 from subscriptions.values.times import with_plus
 
 MAX_TEXT_LENGTH = 10_000
+_OF_ANY_FIELD = frozenset(
+    {"read_only", "required", "allow_null", "label", "help_text", "validators"}
+)
 
 NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": MAX_NAME_LENGTH}
 
@@ -44,7 +48,7 @@ class Number(serializers.FloatField):
     """A finite JSON number: no "5", no true."""
 
     def to_internal_value(self, data: Any) -> float:
-        if type(data) not in (int, float) or not math.isfinite(data):
+        if type(data) not in (int, float) or not isfinite(data):
             self.fail("invalid")
         return super().to_internal_value(data)
 
@@ -69,11 +73,7 @@ class JSONValue(serializers.JSONField):
     """Any JSON that the database can store."""
 
     def to_internal_value(self, data: Any) -> Any:
-        if not _is_storable(data):
-            raise serializers.ValidationError(
-                "It contains a value that the database cannot store: "
-                "a NUL character or too large a number."
-            )
+        validate_storable(data)
         return data
 
 
@@ -147,7 +147,13 @@ class Strict(serializers.Serializer[Any]):
 
 
 class StrictModel(Strict, serializers.ModelSerializer[Any]):
-    """A strict serializer for the rows of a model."""
+    """A strict serializer for the rows of a model.
+
+    Labels, descriptions, limits and validators of fields are those of the model. `field_classes`
+    has the classes of fields that are read in another way than their column's type.
+    """
+
+    field_classes: ClassVar[Mapping[str, type[serializers.Field[Any, Any, Any, Any]]]] = {}
 
     serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
         models.CharField: Text,
@@ -159,28 +165,30 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         models.JSONField: JSONValue,
     }
 
+    def build_standard_field(
+        self, field_name: str, model_field: models.Field[Any, Any]
+    ) -> tuple[type[serializers.Field[Any, Any, Any, Any]], dict[str, Any]]:
+        field_class, options = super().build_standard_field(field_name, model_field)
+        if "validators" in options:
+            # The database decides whether a name or an id is in use, because any answer here may
+            # be outdated at once.
+            options["validators"] = [
+                each for each in options["validators"] if not isinstance(each, UniqueValidator)
+            ]
+        own = self.field_classes.get(field_name, field_class)
+        if not issubclass(own, field_class):
+            options = {name: options[name] for name in _OF_ANY_FIELD & set(options)}
+        return own, options
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse values that violate the table's check constraints."""
-        self._validate_constraints(attrs)
+        """Refuse values that contradict each other, or those of the stored row."""
+        if refused := self.refusals(attrs):
+            raise refused_fields(refused)
         return attrs
 
-    def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        row = self._changed_row(attrs)
-        try:
-            # The database decides whether a name or an id is in use, because any answer here may be
-            # outdated at once. Fields that Inturn sets are derived when the row is saved.
-            row.validate_constraints(exclude={"name", *self._unique, *self._set_by_inturn})
-        except ValidationError as error:
-            raise serializers.ValidationError(error.message_dict) from None
-
-    def _changed_row(self, attrs: Mapping[str, Any]) -> models.Model:
-        """Return an unsaved row with the new values."""
-        model: type[models.Model] = self.Meta.model
-        columns = {field.name for field in model._meta.concrete_fields}
-        row = model() if self.instance is None else copy.copy(self.instance)
-        for name in columns & set(attrs):
-            setattr(row, name, attrs[name])
-        return row
+    def refusals(self, attrs: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return field → reason for given values that are refused together."""
+        return {}
 
     def update(self, instance: Any, validated_data: dict[str, Any]) -> Any:
         """Write the changed columns and no others.
@@ -200,34 +208,18 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
             getattr(instance, name).set(validated_data[name])
         return instance
 
-    @property
-    def _unique(self) -> frozenset[str]:
-        """Return the columns that are unique by themselves, if they are set."""
-        model: type[models.Model] = self.Meta.model
-        unique = [
-            constraint
-            for constraint in model._meta.constraints
-            if isinstance(constraint, models.UniqueConstraint)
-        ]
-        return frozenset(
-            constraint.fields[0] for constraint in unique if len(constraint.fields) == 1
-        )
 
-    @property
-    def _set_by_inturn(self) -> frozenset[str]:
-        model: type[models.Model] = self.Meta.model
-        return frozenset(field.name for field in model._meta.concrete_fields if not field.editable)
+def refused_fields(refused: Mapping[str, str]) -> serializers.ValidationError:
+    """Return the error for field → reason, with the place in a text if a Refusal has one."""
+    return serializers.ValidationError(
+        {
+            field: ErrorDetail(reason, code=getattr(reason, "place", None))
+            for field, reason in refused.items()
+        }
+    )
 
 
-def _is_storable(value: Any) -> bool:
-    # Recursive, because the parser has bounded the depth.
-    match value:
-        case dict():
-            return all("\0" not in name and _is_storable(inner) for name, inner in value.items())
-        case list():
-            return all(_is_storable(inner) for inner in value)
-        case str():
-            return "\0" not in value
-        case float():
-            return math.isfinite(value)
-    return True
+def configured_fields(model: type[models.Model]) -> list[str]:
+    """Return the names of the columns that people set, in the order of the model."""
+    columns = model._meta.concrete_fields
+    return [field.name for field in columns if field.editable and not field.primary_key]

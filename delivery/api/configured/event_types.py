@@ -1,21 +1,21 @@
 """The resource `event-types`: the kinds of messages that may be published."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api.base.resource import Resource
-from delivery.api.base.strict import JSONValue, StrictModel, Text
+from delivery.api.base.strict import JSONValue, StrictModel, configured_fields
 from delivery.api.subscribing.subscription_fields import PatternsField
 from delivery.incoming.problems import Problem
-from subscriptions.checks.similar_names import case_warning
+from subscriptions.checks import event_type
+from subscriptions.checks.event_type import case_warning
 from subscriptions.models import EventType
-from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
-from subscriptions.values.media_types import validate_media_type
-from subscriptions.values.names import is_reserved, validate_unreserved
+from subscriptions.values.media_types import JSON
+from subscriptions.values.names import is_reserved
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
@@ -26,59 +26,18 @@ class JSONSchema(JSONValue):
 class EventTypeSerializer(StrictModel):
     """An event type. `sample` is the body of a message as publishers send it."""
 
-    content_type = Text(
-        max_length=100, default="application/json", validators=[validate_media_type]
-    )
-    json_schema = JSONSchema(
-        required=False,
-        allow_null=True,
-        help_text="JSON Schema, Draft 2020-12, that every message must satisfy.",
-    )
-
-    forward_headers = PatternsField(
-        required=False,
-        help_text="What new subscriptions send along of a message's headers unless they say "
-        "otherwise: names, or beginnings with * at the end.",
-    )
+    field_classes: ClassVar[Mapping[str, Any]] = {
+        "json_schema": JSONSchema,
+        "forward_headers": PatternsField,
+    }
 
     class Meta:
         model = EventType
-        fields = [
-            "name",
-            "kind",
-            "content_type",
-            "description",
-            "sample",
-            "json_schema",
-            "durability",
-            "ttl_seconds",
-            "forward_headers",
-            "errors_when",
-            "created_at",
-            "updated_at",
-        ]
-        extra_kwargs = {
-            "name": {
-                "validators": [*EventType._meta.get_field("name").validators, validate_unreserved]
-            }
-        }
+        fields = [*configured_fields(EventType), "created_at", "updated_at"]
+        extra_kwargs: ClassVar[dict[str, Any]] = {"content_type": {"default": JSON}}
 
-    def validate_kind(self, value: str) -> str:
-        if self.instance is not None and value != self.instance.kind:
-            raise serializers.ValidationError(
-                "It cannot be changed, because published messages are handled by it. "
-                "Create another event type."
-            )
-        return value
-
-    def validate_json_schema(self, value: Any) -> Any:
-        if value is None:
-            return None
-        try:
-            check_json_schema(value)
-        except JSONSchemaError as error:
-            raise serializers.ValidationError(str(error)) from None
-        return value
+    def refusals(self, attrs: Mapping[str, Any]) -> Mapping[str, str]:
+        return event_type.refusals(attrs, stored=self.instance)
 
 
 class EventTypeViews(Resource):
@@ -100,15 +59,14 @@ class EventTypeViews(Resource):
         return _warned(super().partial_update(request, **place))
 
     def locked(self, *, to_delete: bool = False) -> EventType:
-        event_type: EventType = super().locked(to_delete=to_delete)
-        if is_reserved(event_type.name):
+        row: EventType = super().locked(to_delete=to_delete)
+        if is_reserved(row.name):
             raise Problem(
                 409,
                 "built-in",
-                f"{event_type} is published by Inturn itself and cannot be changed; "
-                "subscribe to it.",
+                f"{row} is published by Inturn itself and cannot be changed; subscribe to it.",
             )
-        return event_type
+        return row
 
 
 def _warned(answer: Response) -> Response:

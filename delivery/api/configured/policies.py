@@ -1,14 +1,14 @@
 """The resource `policies`: the action for each outcome of an attempt."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.forms.models import model_to_dict
-from rest_framework import serializers
 
 from delivery.api.base.resource import Resource
-from delivery.api.base.strict import NameOf, StrictModel
+from delivery.api.base.strict import NameOf, StrictModel, configured_fields
 from delivery.incoming.problems import Problem
-from subscriptions.checks.policy import contradictions
+from subscriptions.checks import policy
 from subscriptions.models import Policy
 
 
@@ -38,49 +38,20 @@ class PolicySerializer(StrictModel):
             "name",
             "description",
             "copy_of",
-            "success_codes",
-            "on_unreachable",
-            "on_unavailable",
-            "on_server_error",
-            "on_rate_limited",
-            "on_client_error",
-            "on_redirect",
-            "in_doubt",
-            "blocks_when_overloaded",
-            "pause_seconds",
-            "pause_max_seconds",
-            "retry_after_max_seconds",
-            "retry_schedule",
-            "retry_seconds",
-            "retry_waits",
-            "retry_jitter",
-            "max_attempts",
-            "when_used_up",
-            "suspends_on_reject",
-            "probe_seconds",
-            "breaks_circuit",
-            "freezes_when_gone",
-            "breaker_percent",
-            "breaker_attempts",
-            "breaker_failures",
-            "breaker_probe_seconds",
-            "freeze_failures",
-            "freeze_hours",
-            "freeze_failures_at_once",
+            *(name for name in configured_fields(Policy) if name not in ("name", "description")),
             "is_built_in",
             "created_at",
             "updated_at",
         ]
-        read_only_fields = ["is_built_in"]
-        extra_kwargs = {"name": {"validators": Policy._meta.get_field("name").validators}}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         original: Policy | None = attrs.pop("copy_of", None)
         if original is not None:
             attrs = model_to_dict(original, exclude=["id", "name", "description"]) | attrs
-        if errors := contradictions(model_to_dict(self.instance or Policy()) | attrs):
-            raise serializers.ValidationError(errors)
         return super().validate(attrs)
+
+    def refusals(self, attrs: Mapping[str, Any]) -> Mapping[str, str]:
+        return policy.refusals(attrs, stored=self.instance)
 
 
 class PolicyViews(Resource):
@@ -88,12 +59,12 @@ class PolicyViews(Resource):
     serializer_class = PolicySerializer
 
     def locked(self, *, to_delete: bool = False) -> Policy:
-        policy: Policy = super().locked(to_delete=to_delete)
-        if policy.is_built_in:
+        row: Policy = super().locked(to_delete=to_delete)
+        if row.is_built_in:
             raise Problem(
                 409,
                 "built-in",
-                f"{policy.name} is built in and cannot be changed; "
-                f"POST a copy with copy_of: {policy.name}.",
+                f"{row.name} is built in and cannot be changed; "
+                f"POST a copy with copy_of: {row.name}.",
             )
-        return policy
+        return row

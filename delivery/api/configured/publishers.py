@@ -50,7 +50,6 @@ class PublisherSerializer(StrictModel):
     class Meta:
         model = Publisher
         fields = ["name", "description", "event_types", "errors_to", "created_at", "updated_at"]
-        extra_kwargs = {"name": {"validators": Publisher._meta.get_field("name").validators}}
 
     def validate_errors_to(self, value: str) -> str:
         try:

@@ -16,7 +16,7 @@ from delivery.api.base.strict import Strict, WholeNumber
 from delivery.api.base.views import ApiView
 from delivery.incoming.problems import Problem
 from subscriptions import changes
-from subscriptions.checks.mode import UNSIGNED
+from subscriptions.checks.subscription import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription
 from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate_secret
 

@@ -1,5 +1,6 @@
 """The resource `subscribers`: applications that receive messages, and their status."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
@@ -10,7 +11,7 @@ from rest_framework.response import Response
 
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.resource import Resource
-from delivery.api.base.strict import StrictModel, Text
+from delivery.api.base.strict import StrictModel, Text, configured_fields
 from delivery.api.holding import (
     TOGGLED,
     TOGGLING,
@@ -21,11 +22,8 @@ from delivery.api.holding import (
     split_status,
 )
 from delivery.api.subscribing.subscription_fields import HeadersField
+from subscriptions.checks import subscriber
 from subscriptions.models import Subscriber, SubscriberStatus
-from subscriptions.values.names import validate_unreserved
-
-# The ratio of the model's defaults, 100 of 500.
-REFILL_SHARE = 5
 
 
 class SharedHeaders(HeadersField):
@@ -38,7 +36,9 @@ class SharedHeaders(HeadersField):
 class SubscriberFields(StrictModel):
     """The fields that a request and an entry of a document set alike."""
 
-    headers = SharedHeaders(required=False)
+    headers = SharedHeaders(
+        required=False, validators=Subscriber._meta.get_field("headers").validators
+    )
 
     queue_password = Text(
         write_only=True,
@@ -52,37 +52,24 @@ class SubscriberFields(StrictModel):
     class Meta:
         model = Subscriber
         fields = [
-            "name",
-            "description",
-            "processing",
-            "max_in_flight",
-            "max_queued_to_send",
-            "refill_level",
-            "by_priority",
-            "match_mode",
-            "application",
-            "queue_id",
+            *configured_fields(Subscriber),
             "queue_password",
             "headers",
             "created_at",
             "updated_at",
         ]
-        extra_kwargs = {
-            "name": {
-                "validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]
-            },
-            "queue_id": {"validators": Subscriber._meta.get_field("queue_id").validators},
-        }
 
     def validate_queue_password(self, value: str) -> str:
         return make_password(value) if value else ""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "max_queued_to_send" in attrs and self.instance is None:
-            attrs.setdefault("refill_level", attrs["max_queued_to_send"] // REFILL_SHARE)
+        attrs = super().validate(subscriber.completed(attrs, stored=self.instance))
         if "headers" in attrs:
             attrs["headers"] = attrs["headers"] or None
-        return super().validate(attrs)
+        return attrs
+
+    def refusals(self, attrs: Mapping[str, Any]) -> Mapping[str, str]:
+        return subscriber.refusals(attrs, stored=self.instance)
 
 
 class SubscriberSerializer(HoldingFields, SubscriberFields):
@@ -116,9 +103,9 @@ class SubscriberSerializer(HoldingFields, SubscriberFields):
 
     def create(self, validated_data: dict[str, Any]) -> Subscriber:
         written, toggled = split_status(validated_data)
-        subscriber: Subscriber = super().create(written)
-        apply_status(subscriber, toggled, actor=actor_of(self.context["request"]))
-        return subscriber
+        row: Subscriber = super().create(written)
+        apply_status(row, toggled, actor=actor_of(self.context["request"]))
+        return row
 
 
 class SubscriberChangeSerializer(SubscriberSerializer):

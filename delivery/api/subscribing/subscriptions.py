@@ -12,7 +12,14 @@ from rest_framework.response import Response
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.pages import ById, PageOrder
 from delivery.api.base.resource import Resource
-from delivery.api.base.strict import NameOf, Strict, StrictModel, Text
+from delivery.api.base.strict import (
+    NameOf,
+    Strict,
+    StrictModel,
+    Text,
+    configured_fields,
+    refused_fields,
+)
 from delivery.api.holding import (
     TOGGLED,
     TOGGLING,
@@ -25,24 +32,18 @@ from delivery.api.holding import (
 from delivery.api.subscribing.moved_endpoint import refusals_of_body
 from delivery.api.subscribing.subscription_fields import (
     AuthField,
-    EndpointField,
-    FilterField,
     HeadersField,
-    PathField,
     PatternsField,
     ProbeField,
-    ScriptField,
-    check_addresses,
 )
 from delivery.incoming.problems import Problem
 from delivery.models import EndpointState
-from subscriptions.checks import dedup, default_destination, joins, mode, script
+from subscriptions.checks import subscription
+from subscriptions.checks.addresses import address_refusals
 from subscriptions.checks.sync_overlap import conflicting_subscription, overlap_refusal
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import (
-    DedupMode,
     EventType,
-    JoinMode,
     Mode,
     Policy,
     SigningSecret,
@@ -50,12 +51,7 @@ from subscriptions.models import (
     Subscription,
     SubscriptionStatus,
 )
-from subscriptions.models.policy import DEFAULT_POLICY
-from subscriptions.values.header_values import HeaderError, check_auth
-from subscriptions.values.names import MAX_NAME_LENGTH, validate_subscribable
-
-_MOVED = "Its deliveries belong to the old one; create a new subscription instead."
-_FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode.FIXED}
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 class SubscriptionFields(StrictModel):
@@ -64,188 +60,54 @@ class SubscriptionFields(StrictModel):
     subscriber = NameOf(queryset=Subscriber.objects.all())
     event_type = NameOf(queryset=EventType.objects.all())
     policy = NameOf(queryset=Policy.objects.all(), required=False)
-    endpoint = EndpointField(
-        required=False,
-        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none. "
-        "SYNC: webr:// when its script answers.",
-    )
-    filter = FilterField(required=False)
-    script = ScriptField(
-        required=False,
-        help_text="TOPIC: turns each message into the request, $outmessage. SYNC with the endpoint "
-        "webr://: makes the answer.",
-    )
-    headers = HeadersField(required=False)
-    auth = AuthField(required=False)
-    forward_headers = PatternsField(
-        required=False,
-        help_text="Which headers of a message are sent along: names, or beginnings with * at the "
-        "end. Left out of a new subscription: those of its event type.",
-    )
-    probe_url = ProbeField(
-        required=False,
-        help_text="Called by GET while the lane is suspended; "
-        "the lane resumes when the answer is 2xx.",
-    )
-    dedup_path = PathField(
-        required=False,
-        help_text="With dedup_mode PATH: path to the value that identifies a message, "
-        "e.g. $$->'Body'->>'id'.",
-    )
-    join_path = PathField(
-        required=False,
-        help_text="Of a join: path to the activation id, e.g. $$->'Body'->>'order'. Empty: "
-        "the header Activation.",
-    )
-
     cancellation = serializers.IntegerField(
         source="cancellation_id",
         read_only=True,
         allow_null=True,
-        help_text="The running cancellation of its backlog: "
-        "nothing is sent until it has ended. null: none is running.",
+        help_text=Subscription._meta.get_field("cancellation_id").help_text,
     )
+
+    field_classes: ClassVar[Mapping[str, Any]] = {
+        "headers": HeadersField,
+        "auth": AuthField,
+        "forward_headers": PatternsField,
+        "probe_url": ProbeField,
+    }
 
     class Meta:
         model = Subscription
         fields = [
             "id",
-            "name",
-            "description",
-            "subscriber",
-            "event_type",
-            "mode",
-            "endpoint",
-            "header_filter_string",
-            "filter",
-            "script",
-            "policy",
-            "headers",
-            "auth",
-            "forward_headers",
-            "forward_authorization",
-            "timeout_seconds",
-            "lets_pass_on_timeout",
-            "probe_url",
-            "dedup_mode",
-            "dedup_path",
-            "dedup_window_seconds",
-            "join_mode",
-            "join_name",
-            "join_path",
-            "join_seconds",
-            "max_receives",
-            "status",
+            *configured_fields(Subscription),
             "cancellation",
-            "takes_unmatched",
-            "position",
             "created_at",
             "updated_at",
         ]
-        read_only_fields = ["id"]
         # A duplicate name is a conflict (409), which the database finds.
         validators: ClassVar[list[Any]] = []
-        extra_kwargs = {"name": {"validators": Subscription._meta.get_field("name").validators}}
+        # Parser and engine have limits of their own, with better messages.
+        extra_kwargs: ClassVar[dict[str, Any]] = {
+            "filter": {"max_length": None},
+            "script": {"max_length": None},
+        }
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        self._refuse_moving(attrs)
-        if self.instance is None:
-            attrs.setdefault("endpoint", "")
-            if "policy" not in attrs:
-                attrs["policy"] = Policy.objects.get(name=DEFAULT_POLICY)
-            is_pull = attrs.get("mode") == Mode.PULL
-            attrs.setdefault(
-                "forward_headers", [] if is_pull else attrs["event_type"].forward_headers
-            )
-        row = Subscription(**attrs) if self.instance is None else self.instance
-        self._check_mode(attrs, row)
-        self._check_script(attrs, row)
-        self._check_credentials(attrs)
+        attrs = super().validate(subscription.completed(attrs, stored=self.instance))
         self._refuse_moved_credentials(attrs)
-        self._check_dedup(attrs, row)
-        self._check_join(attrs, row)
-        if refused := default_destination.destination_refusals(attrs, event_type=row.event_type):
-            raise serializers.ValidationError(refused)
-        super().validate(attrs)
         self._refuse_sync_overlap(attrs)
         return attrs
 
-    def validate_event_type(self, value: EventType) -> EventType:
-        if self.instance is None:
-            validate_subscribable(value.name)
-        return value
-
-    def _refuse_moving(self, attrs: Mapping[str, Any]) -> None:
-        moved = {
-            name: reason
-            for name, reason in _FIXED.items()
-            if self.instance is not None
-            and attrs.get(name, getattr(self.instance, name)) != getattr(self.instance, name)
-        }
-        if moved:
-            raise serializers.ValidationError(moved)
-
-    def _check_mode(self, attrs: Mapping[str, Any], row: Subscription) -> None:
-        """Check the new values against the mode; stored addresses were checked before.
-
-        Only the stored endpoint is included, because a PUSH subscription must keep an endpoint.
-        """
-        values = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
-        if refused := mode.mode_refusals(values, event_type=row.event_type):
-            raise serializers.ValidationError(refused)
-
-    def _check_script(self, attrs: Mapping[str, Any], row: Subscription) -> None:
-        values = {name: attrs.get(name, getattr(row, name)) for name in ("endpoint", "script")}
-        if refused := script.script_refusals(values, event_type=row.event_type):
-            raise serializers.ValidationError(refused)
-
-    def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
-        auth = attrs.get("auth", getattr(self.instance, "auth", {}))
-        headers = attrs.get("headers", getattr(self.instance, "headers", {}))
-        forwards = attrs.get(
-            "forward_authorization", getattr(self.instance, "forward_authorization", False)
-        )
-        try:
-            check_auth(auth, header_names=headers, forwards=forwards)
-        except HeaderError as error:
-            raise serializers.ValidationError({"auth": str(error)}) from None
+    def refusals(self, attrs: Mapping[str, Any]) -> Mapping[str, str]:
+        common = self.context.get("common")
+        return subscription.refusals(attrs, stored=self.instance, common=common)
 
     def _refuse_moved_credentials(self, attrs: Mapping[str, Any]) -> None:
         if refused := refusals_of_body(self.instance, attrs, body=self.initial_data):
             raise serializers.ValidationError(refused)
 
-    def _check_dedup(self, attrs: dict[str, Any], row: Subscription) -> None:
-        if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
-            # Leaving PATH also clears the path, so callers need not.
-            attrs.setdefault("dedup_path", "")
-        values = {
-            name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")
-        }
-        if refused := dedup.dedup_refusals(values, event_type=row.event_type):
-            raise serializers.ValidationError(refused)
-
-    def _check_join(self, attrs: dict[str, Any], row: Subscription) -> None:
-        if attrs.get("join_mode") == JoinMode.NONE:
-            # As with PATH: leaving a join clears the rest.
-            attrs |= {name: attrs.get(name, "") for name in ("join_name", "join_path")}
-        values = {
-            name: attrs.get(name, getattr(row, name))
-            for name in ("join_mode", "join_name", "join_path", "mode")
-        }
-        if refused := joins.join_refusals(values, event_type=row.event_type):
-            raise serializers.ValidationError(refused)
-
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
         """Refuse a conflict; last, because it locks the event type: see `checks.sync_overlap`."""
-        if self.instance is not None and not {"filter", "header_filter_string"} & set(attrs):
-            return
-        row = Subscription(**attrs) if self.instance is None else self.instance
-        other = conflicting_subscription(
-            row.event_type,
-            header_filter_string=attrs.get("header_filter_string", row.header_filter_string),
-            filter_text=attrs.get("filter", row.filter),
-            excluding=row,
-        )
+        other = conflicting_subscription(attrs, stored=self.instance)
         if other is not None:
             raise Problem(409, "same-filter", overlap_refusal(other), other=other.pk)
 
@@ -295,10 +157,10 @@ class NewSubscriptionSerializer(SubscriptionSerializer):
     def create(self, validated_data: dict[str, Any]) -> Subscription:
         is_held = validated_data.get("status") == SubscriptionStatus.HELD
         written, toggled = split_status(validated_data) if is_held else (validated_data, {})
-        subscription: Subscription = super().create(written)
-        # The toggle writes a journal entry, so the waiting deliveries have a reason.
-        apply_status(subscription, toggled, actor=actor_of(self.context["request"]))
-        return subscription
+        row: Subscription = super().create(written)
+        # The toggle writes a journal entry, so that the waiting deliveries have a reason.
+        apply_status(row, toggled, actor=actor_of(self.context["request"]))
+        return row
 
 
 class SubscriptionChangeSerializer(SubscriptionSerializer):
@@ -396,7 +258,8 @@ class SubscriptionViews(Resource):
         )
 
     def check_elsewhere(self, data: Any) -> None:
-        check_addresses(data)
+        if isinstance(data, Mapping) and (refused := address_refusals(data)):
+            raise refused_fields(refused)
 
     def created(self, instance: Any) -> Mapping[str, Any]:
         is_signed = instance.mode == Mode.PUSH

@@ -4,11 +4,10 @@ from collections.abc import Collection, Container, Iterator
 
 from delivery.configuration.document.document import SUBSCRIPTIONS, DocumentFault
 from delivery.configuration.document.plan import Plan, PlannedObject, Verb
+from subscriptions.checks.addresses import URL_FIELDS
 from subscriptions.rewriting import Server, refused_servers
 from subscriptions.values.addresses import Network
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
-
-_FIELDS = ("endpoint", "probe_url")
 
 
 def find_refused(
@@ -37,7 +36,7 @@ def _urls(
     if change.section is not SUBSCRIPTIONS or change.verb == Verb.DELETE:
         return
     for field in change.fields:
-        if field.name in _FIELDS and field.after and field.after != INTERNAL:
+        if field.name in URL_FIELDS and field.after and field.after != INTERNAL:
             parsed = parse_endpoint(field.after)
             if parsed.url not in built_in_receivers:
                 yield change.label, field.name, (parsed.host, parsed.port)

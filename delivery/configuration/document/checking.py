@@ -1,16 +1,14 @@
 """Validation of a document's entries, by the serializers of the API.
 
-They differ from those in two ways. Names may refer to new objects of the document as well as to
-stored objects. And no entry may cost a query, because there may be ten thousand subscriptions:
-conflicts are searched in all of them at once (`delivery.configuration.document.draft`), and the
-constraints are left to the table; the checks of modes and dedup give the readable reasons before.
+They differ from those in two ways. Names may refer to objects that the document creates as well as
+to stored ones. And no entry may cost a query, because there may be ten thousand subscriptions:
+conflicts are searched in all of them at once (`delivery.configuration.document.draft`).
 """
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
-from django.db.models import CheckConstraint, Model, Q
+from django.db.models import Model
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -20,7 +18,6 @@ from delivery.api.configured.event_types import EventTypeSerializer
 from delivery.api.configured.policies import PolicySerializer
 from delivery.api.configured.publishers import EventTypeNames, PublisherSerializer
 from delivery.api.subscribing.subscribers import SubscriberFields
-from delivery.api.subscribing.subscription_fields import FilterField, check_filter
 from delivery.api.subscribing.subscriptions import SubscriptionFields
 from delivery.configuration.document.document import (
     COMMON_SCRIPTS,
@@ -35,7 +32,7 @@ from delivery.configuration.document.document import (
     Section,
 )
 from delivery.incoming.problems import field_errors
-from subscriptions.filters import normal_form
+from subscriptions.filters import FilterError, normal_form, parse_filter
 from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber, SubscriberStatus
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
@@ -69,15 +66,17 @@ class KnownEventTypes(EventTypeNames):
         return [known[EventType][name] for name in sorted(set(names))]
 
 
-class RememberedFilter(FilterField):
-    """A filter parsed once, however many times the document is checked."""
+class RememberedFilter(Text):
+    """A filter that is parsed once, however many times its document is checked."""
 
-    def to_internal_value(self, data: Any) -> str:
+    def run_validators(self, value: Any) -> None:
         identities: dict[str, str] = self.context["identities"]
-        if not isinstance(data, str) or data not in identities:
-            text = Text.to_internal_value(self, data)
-            identities[text] = normal_form(check_filter(text)) if text else ""
-        return str(data)
+        if value in identities:
+            return
+        try:
+            identities[value] = normal_form(parse_filter(value))
+        except FilterError:
+            super().run_validators(value)
 
 
 class PublisherEntry(PublisherSerializer):
@@ -108,44 +107,8 @@ class PublisherEntry(PublisherSerializer):
         return value
 
 
-class RememberedConstraints(StrictModel):
-    """Entries whose check constraints are evaluated once for the same values.
-
-    Django queries the database for each constraint of each row, and thousands of subscribers may
-    have the same settings.
-    """
-
-    def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        consistent: set[tuple[str, ...]] = self.context["consistent"]
-        model: type[Model] = self.Meta.model
-        row = self._changed_row(attrs)
-        values = (model.__name__, *(repr(getattr(row, name)) for name in _constrained(model)))
-        if values not in consistent:
-            super()._validate_constraints(attrs)
-            consistent.add(values)
-
-
-@cache
-def _constrained(model: type[Model]) -> list[str]:
-    """Return the fields in check constraints."""
-    checks = (
-        constraint
-        for constraint in model._meta.constraints
-        if isinstance(constraint, CheckConstraint)
-    )
-    return sorted({name for check in checks for name in Q(check.condition).referenced_base_fields})
-
-
-class EventTypeEntry(RememberedConstraints, EventTypeSerializer):
-    """An event type."""
-
-
-class PolicyEntry(RememberedConstraints, PolicySerializer):
-    """A policy."""
-
-
-class SubscriberEntry(RememberedConstraints, SubscriberFields):
-    """A subscriber, with the status."""
+class SubscriberEntry(SubscriberFields):
+    """A subscriber, with its status."""
 
     status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
 
@@ -157,10 +120,11 @@ class SubscriptionEntry(SubscriptionFields):
     subscriber = KnownName(queryset=Subscriber.objects.all())
     event_type = KnownName(queryset=EventType.objects.all())
     policy = KnownName(queryset=Policy.objects.all(), required=False)
-    filter = RememberedFilter(required=False)
 
-    def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        """Do nothing: the table checks the constraints, see above."""
+    field_classes: ClassVar[Mapping[str, Any]] = {
+        **SubscriptionFields.field_classes,
+        "filter": RememberedFilter,
+    }
 
     def _refuse_moved_credentials(self, attrs: Mapping[str, Any]) -> None:
         """Do nothing: `moved_endpoints.moved_faults` knows which references have a value."""
@@ -170,8 +134,8 @@ class SubscriptionEntry(SubscriptionFields):
 
 
 _SERIALIZERS: dict[str, type[StrictModel]] = {
-    EVENT_TYPES.name: EventTypeEntry,
-    POLICIES.name: PolicyEntry,
+    EVENT_TYPES.name: EventTypeSerializer,
+    POLICIES.name: PolicySerializer,
     COMMON_SCRIPTS.name: CommonScriptSerializer,
     SUBSCRIBERS.name: SubscriberEntry,
     PUBLISHERS.name: PublisherEntry,
@@ -183,10 +147,10 @@ class Checker:
     """Checks the entries of a section in turn: creating a serializer costs more than using it."""
 
     def __init__(
-        self, section: Section, known: Known, *, remembered: Mapping[str, Any], common: Library
+        self, section: Section, known: Known, *, identities: dict[str, str], common: Library
     ) -> None:
         self._section = section
-        context = {"known": known, "common": common, **remembered}
+        context = {"known": known, "common": common, "identities": identities}
         self._serializer = _SERIALIZERS[section.name](context=context)
 
     def check(

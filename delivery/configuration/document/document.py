@@ -3,9 +3,8 @@
     {"format": 1, "event_types": [{"name": …}], "policies": […], "common_scripts": […],
      "subscribers": […], "publishers": […], "subscriptions": […]}
 
-Objects are identified by name, a subscription by the subscriber's and the subscription's name.
-Fields outside documents are listed with the reason:
-`tests/architecture/test_configuration_fields.py` fails if a field of a model is in neither list.
+Objects are identified by name, a subscription by its subscriber's name and its own. A document has
+every field of their models but those that are left out for a reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,15 +49,14 @@ _HELD = {"held_until": "it ends a hold", "catch_up_rate": "it ends a hold"}
 class Section:
     """A list of the document.
 
-    `fields` are in written order, `left_out` maps others to a reason; no export has `given_only`.
+    `fields` are in written order; no export has `given_only`.
     """
 
     name: str
     model: type[models.Model]
     fields: tuple[str, ...]
-    left_out: Mapping[str, str]
-    key: tuple[str, ...] = ("name",)
-    given_only: tuple[str, ...] = ()
+    key: tuple[str, ...]
+    given_only: tuple[str, ...]
 
     @property
     def noun(self) -> str:
@@ -68,65 +66,38 @@ class Section:
         return tuple(entry.get(field) for field in self.key)
 
 
-EVENT_TYPES = Section(
-    name="event_types",
-    model=EventType,
-    fields=(
-        "name",
-        "description",
-        "kind",
-        "content_type",
-        "durability",
-        "ttl_seconds",
-        "forward_headers",
-        "errors_when",
-        "sample",
-        "json_schema",
-    ),
-    left_out=_ROW,
+def _section(
+    name: str,
+    model: type[models.Model],
+    *,
+    left_out: Mapping[str, str],
+    key: tuple[str, ...] = ("name",),
+    given_only: tuple[str, ...] = (),
+) -> Section:
+    """Return a section with all fields of the model, in their order, but for those left out."""
+    declared = (*model._meta.fields, *model._meta.many_to_many)
+    columns = [field.name for field in sorted(declared, key=lambda field: field.creation_counter)]
+    unknown = set(left_out) - set(columns)
+    assert not unknown, unknown
+    fields = tuple(column for column in columns if column not in left_out)
+    return Section(name=name, model=model, fields=fields, key=key, given_only=given_only)
+
+
+EVENT_TYPES = _section("event_types", EventType, left_out=_ROW)
+POLICIES = _section(
+    "policies",
+    Policy,
+    left_out={**_WATCHED, "is_built_in": "built-in policies stand in no document"},
 )
-_NOT_OF_POLICIES = {**_WATCHED, "is_built_in": "built-in policies stand in no document"}
-POLICIES = Section(
-    name="policies",
-    model=Policy,
-    fields=tuple(
-        field.name for field in Policy._meta.concrete_fields if field.name not in _NOT_OF_POLICIES
-    ),
-    left_out=_NOT_OF_POLICIES,
+COMMON_SCRIPTS = _section("common_scripts", CommonScript, left_out=_ROW)
+SUBSCRIBERS = _section(
+    "subscribers",
+    Subscriber,
+    left_out={**_WATCHED, **_HELD, "queue_password": "only its hash is stored, as of keys"},
 )
-COMMON_SCRIPTS = Section(
-    name="common_scripts",
-    model=CommonScript,
-    fields=("name", "description", "runs_first", "text"),
-    left_out=_ROW,
-)
-SUBSCRIBERS = Section(
-    name="subscribers",
-    model=Subscriber,
-    fields=(
-        "name",
-        "description",
-        "processing",
-        "max_in_flight",
-        "max_queued_to_send",
-        "refill_level",
-        "by_priority",
-        "match_mode",
-        "application",
-        "queue_id",
-        "headers",
-        "status",
-    ),
-    left_out={
-        **_WATCHED,
-        **_HELD,
-        "queue_password": "only its hash is stored, as of keys",
-    },
-)
-PUBLISHERS = Section(
-    name="publishers",
-    model=Publisher,
-    fields=("name", "description", "event_types", "errors_to"),
+PUBLISHERS = _section(
+    "publishers",
+    Publisher,
     left_out={
         **_ROW,
         "all_event_types": "event_types is null then",
@@ -134,40 +105,10 @@ PUBLISHERS = Section(
     },
     given_only=(PUBLISH_ID,),
 )
-SUBSCRIPTIONS = Section(
-    name="subscriptions",
-    model=Subscription,
+SUBSCRIPTIONS = _section(
+    "subscriptions",
+    Subscription,
     key=("subscriber", "name"),
-    fields=(
-        "subscriber",
-        "name",
-        "description",
-        "event_type",
-        "header_filter_string",
-        "filter",
-        "script",
-        "takes_unmatched",
-        "position",
-        "mode",
-        "endpoint",
-        "policy",
-        "headers",
-        "auth",
-        "forward_headers",
-        "forward_authorization",
-        "timeout_seconds",
-        "probe_url",
-        "lets_pass_on_timeout",
-        "dedup_mode",
-        "dedup_path",
-        "dedup_window_seconds",
-        "join_mode",
-        "join_name",
-        "join_path",
-        "join_seconds",
-        "max_receives",
-        "status",
-    ),
     left_out={
         **_WATCHED,
         **_HELD,

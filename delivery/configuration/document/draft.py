@@ -108,7 +108,7 @@ class _Drafting:
 
     def add(self, section: Section) -> None:
         checker = Checker(
-            section, self._known, remembered=self._wanted.remembered, common=self._common
+            section, self._known, identities=self._wanted.identities, common=self._common
         )
         for entry in sorted(self._wanted.document[section.name], key=section.key_of):
             name = _name(section, entry)

@@ -46,11 +46,6 @@ class ConfigurationRequest:
     lookup: Lookup
     prune: bool = False
     identities: dict[str, str] = field(default_factory=dict)
-    consistent: set[tuple[str, ...]] = field(default_factory=set)
-
-    @property
-    def remembered(self) -> dict[str, Any]:
-        return {"identities": self.identities, "consistent": self.consistent}
 
     def identity_of(self, text: str) -> str:
         return self.identities.get(text) or filter_identity(text)

@@ -3,31 +3,32 @@
 They are edited with line numbers, and shown with the including subscriptions.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from delivery.console.shared.checked_form import CheckedForm
 from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.console.subscriptions.form import EDITOR
-from subscriptions.checks import common_script, script
+from subscriptions.checks import common_script
 from subscriptions.models import CommonScript, Subscription
 from subscriptions.scripts.includes import included_names
 
 SHOWN = 20
 
 
-class CommonScriptForm(forms.ModelForm[CommonScript]):
+class CommonScriptForm(CheckedForm[CommonScript]):
     class Meta:
         model = CommonScript
-        fields = ["name", "description", "runs_first", "text"]
-        widgets = {"text": UnfoldAdminTextareaWidget(EDITOR)}
+        fields = ("name", "description", "runs_first", "text")
+        widgets: ClassVar[dict[str, forms.Widget]] = {"text": UnfoldAdminTextareaWidget(EDITOR)}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -35,31 +36,13 @@ class CommonScriptForm(forms.ModelForm[CommonScript]):
             # Stripped of a first empty line, it would have other line numbers.
             text.strip = False
 
-    def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if refused := common_script.rename_refusal(self.instance, name):
-            raise ValidationError(refused)
-        return name
+    def clean_text(self) -> str:
+        # As a browser sends lines, they would end in two characters.
+        text: str = self.cleaned_data["text"]
+        return text.replace("\r\n", "\n")
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if "text" in cleaned and "name" in cleaned:
-            # As a browser sends lines, they would end in two characters.
-            cleaned["text"] = cleaned["text"].replace("\r\n", "\n")
-            self._check(cleaned)
-        return cleaned
-
-    def _check(self, cleaned: dict[str, Any]) -> None:
-        common = script.library()
-        values = {name: cleaned.get(name) for name in ("name", "text", "runs_first")}
-        if fault := script.fault(cleaned["text"], common=common, own=cleaned["name"]):
-            if fault.line is not None and not fault.source:
-                self.fields["text"].widget.attrs["data-line"] = str(fault.line)
-            self.add_error("text", str(fault))
-        elif refused := common_script.refusal_of_script(
-            CommonScript(**values), old_name=self.instance.name, before=common
-        ):
-            self.add_error("text", refused)
+    def refusals(self, values: Mapping[str, Any]) -> Mapping[str, str]:
+        return common_script.refusals(values, stored=self.stored)
 
 
 @admin.register(CommonScript)

@@ -21,7 +21,7 @@ from delivery.console.shared.rights import may_publish
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.subscription_counts import subscription_count
 from delivery.console.shared.times import ago
-from subscriptions.checks.similar_names import case_warning
+from subscriptions.checks.event_type import case_warning
 from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.values.names import is_reserved
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from delivery.console.policies.form import CONDITIONS, FIELDSETS, LABELS, PolicyForm
+from delivery.console.policies.form import CONDITIONS, FIELDSETS, PolicyForm
 from delivery.console.policies.matrix import action_field
 from delivery.console.policies.preview import PolicyPreview
 from delivery.console.policies.words import policy_sentences, policy_summary
@@ -53,10 +53,7 @@ class PolicyAdmin(PolicyPreview):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in ACTION_FIELDS:
             return action_field(db_field.name)
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if db_field.name in LABELS:
-            field.label = LABELS[db_field.name]
-        return field
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)

@@ -3,11 +3,12 @@
 A field is shown while it has an effect.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from django.forms import ModelForm, model_to_dict
-
-from subscriptions.checks.policy import ACTION_FIELDS, contradictions
+from delivery.console.shared.checked_form import CheckedForm
+from subscriptions.checks import policy
+from subscriptions.checks.policy import ACTION_FIELDS
 from subscriptions.models import Policy
 
 _RETRIES = (
@@ -56,13 +57,6 @@ FIELDSETS: list[tuple[str, dict[str, Any]]] = [
     ("Circuit breaker", {"fields": ["breaks_circuit", *_BREAKER_FIELDS], "description": _BREAKER}),
 ]
 
-LABELS = {
-    "blocks_when_overloaded": "Block on 503 and 429",
-    "breaks_circuit": "Circuit breaker",
-    "retry_jitter": "Random variation",
-    "when_used_up": "When attempts run out",
-}
-
 # A read-only page has no inputs, and so no such names in the browser: then everything is shown.
 _IS_READ = "typeof breaks_circuit == 'undefined'"
 _RETRYING = (
@@ -87,10 +81,6 @@ CONDITIONS = (
 )
 
 
-class PolicyForm(ModelForm[Policy]):
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if not self.errors:
-            for field, reason in contradictions(model_to_dict(self.instance) | cleaned).items():
-                self.add_error(field, reason)
-        return cleaned
+class PolicyForm(CheckedForm[Policy]):
+    def refusals(self, values: Mapping[str, Any]) -> Mapping[str, str]:
+        return policy.refusals(values, stored=self.stored)

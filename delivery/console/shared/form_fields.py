@@ -129,12 +129,28 @@ def rate_field() -> forms.FloatField:
 
 
 class HeaderPatterns(forms.CharField):
-    """Header names, or their beginnings followed by `*`, one per line.
+    """The list of a JSON column: header names, or their beginnings followed by `*`.
 
-    Commas separate them as well.
+    A line has a name; commas separate names as well.
     """
 
-    widget = UnfoldAdminTextareaWidget({"rows": 2, "class": "inturn-code", "spellcheck": "false"})
+    def __init__(
+        self,
+        *,
+        encoder: object = None,
+        decoder: object = None,
+        widget: object = None,
+        help_text: str = "",
+        **options: Any,
+    ) -> None:
+        # A JSON column gives encoders, and the console the widget of JSON.
+        del encoder, decoder, widget
+        attributes = {"rows": 2, "class": "inturn-code", "spellcheck": "false"}
+        super().__init__(
+            widget=UnfoldAdminTextareaWidget(attributes),
+            help_text=f"{help_text} One per line.",
+            **options,
+        )
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value

@@ -1,6 +1,7 @@
-"""The form of a subscriber, with the same validation as the API."""
+"""The form of a subscriber."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.hashers import make_password
@@ -8,11 +9,15 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
 from delivery.console.shared import header_lines
+from delivery.console.shared.checked_form import CheckedForm
+from subscriptions.checks import subscriber
 from subscriptions.models import Subscriber
-from subscriptions.values.header_values import HeaderError, check_headers
+from subscriptions.values.header_values import HeaderError
 
 
-class SubscriberForm(forms.ModelForm[Subscriber]):
+class SubscriberForm(CheckedForm[Subscriber]):
+    places: ClassVar[Mapping[str, str]] = {"headers": "header_lines"}
+
     new_queue_password = forms.CharField(
         label="Queue password",
         required=False,
@@ -50,13 +55,18 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
 
     def clean_header_lines(self) -> dict[str, str]:
         try:
-            headers = header_lines.parse_header_lines(
+            return header_lines.parse_header_lines(
                 self.cleaned_data["header_lines"], stored=self._headers_before
             )
-            check_headers(headers)
         except HeaderError as error:
             raise ValidationError(str(error)) from error
-        return headers
+
+    def given_values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        values = super().given_values(cleaned)
+        return values | {"headers": values["header_lines"]} if "header_lines" in values else values
+
+    def refusals(self, values: Mapping[str, Any]) -> Mapping[str, str]:
+        return subscriber.refusals(values, stored=self.stored)
 
     def save(self, commit: bool = True) -> Subscriber:
         if password := self.cleaned_data.get("new_queue_password"):

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from delivery.console.shared.base import actor_of
 from delivery.console.shared.one_time_secret import show_once
 from subscriptions.changes import MASKED, record_change, snapshot
-from subscriptions.checks.mode import UNSIGNED
+from subscriptions.checks.subscription import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription
 from subscriptions.rotation import (
     DEFAULT_OVERLAP,

@@ -3,9 +3,11 @@
 Secrets can be entered, and are never shown.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
+from django.core.exceptions import ValidationError
 from unfold.widgets import (
     UnfoldAdminPasswordWidget,
     UnfoldAdminSelectWidget,
@@ -14,9 +16,10 @@ from unfold.widgets import (
 )
 
 from delivery.console.shared import header_lines
+from delivery.console.shared.checked_form import CheckedForm
 from subscriptions.checks.moved_endpoint import SECRET_PARTS, kept_credentials, moved_refusals
 from subscriptions.models import Subscription
-from subscriptions.values.header_values import HeaderError, check_auth, check_headers
+from subscriptions.values.header_values import HeaderError
 
 _AUTH_TYPES = [
     ("none", "none"),
@@ -28,8 +31,6 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
     "basic": ("username", "password"),
     "bearer": ("token",),
 }
-# The form's fields for the model's.
-_FIELDS = {"auth": "auth_type", "headers": "header_lines"}
 _KEPT = "Stored, never shown. Leave it empty to keep it."
 # Also of other fields whose text is code.
 MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
@@ -41,7 +42,9 @@ def _secret() -> forms.CharField:
     return forms.CharField(required=False, strip=False, widget=widget)
 
 
-class SentHeaders(forms.ModelForm[Subscription]):
+class SentHeaders(CheckedForm[Subscription]):
+    places: ClassVar[Mapping[str, str]] = {"auth": "auth_type", "headers": "header_lines"}
+
     header_lines = forms.CharField(
         label="Headers",
         required=False,
@@ -67,52 +70,50 @@ class SentHeaders(forms.ModelForm[Subscription]):
             for secret in ("password", "token"):
                 self.fields[secret].help_text = _KEPT if secret in stored else ""
 
-    def clean_sent_headers(self, cleaned: dict[str, Any]) -> None:
-        """Give the instance the headers and credentials, or add the reason to refuse them."""
+    def clean_header_lines(self) -> str:
+        """Keep the text, which says which values stay; raise for lines that are no headers."""
+        text: str = self.cleaned_data["header_lines"]
         try:
-            headers = header_lines.parse_header_lines(
-                cleaned.get("header_lines", ""), stored=self.instance.headers or {}
-            )
-            check_headers(headers)
+            header_lines.parse_header_lines(text, stored=self.instance.headers or {})
         except HeaderError as error:
-            self.add_error("header_lines", str(error))
-            return
-        auth = self._auth(cleaned)
-        try:
-            check_auth(
-                auth, header_names=headers, forwards=bool(cleaned.get("forward_authorization"))
-            )
-        except HeaderError as error:
-            self.add_error("auth_type", str(error))
-            return
-        if not self._takes_along(cleaned, {"headers": headers, "auth": auth}):
-            return
-        self.changed_secrets = [
-            field
-            for field, value in (("headers", headers), ("auth", auth))
-            if value
-            != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
-        ]
-        self.instance.headers, self.instance.auth = headers, auth
+            raise ValidationError(str(error)) from None
+        return text
 
-    def _takes_along(self, cleaned: dict[str, Any], values: dict[str, Any]) -> bool:
-        """Return False, with the reasons, if a server would newly get stored credentials."""
-        row = self.instance
-        if row._state.adding and cleaned.get("subscriber"):
-            row = Subscription(subscriber=cleaned["subscriber"])
-        if not cleaned.get("endpoint") or row.subscriber_id is None:
-            return True
-        secrets = SECRET_PARTS.intersection(_AUTH_FIELDS.get(cleaned.get("auth_type", ""), ()))
+    def given_values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        values = super().given_values(cleaned)
+        if "header_lines" in cleaned:
+            values["headers"] = header_lines.parse_header_lines(
+                cleaned["header_lines"], stored=self.instance.headers or {}
+            )
+        if "auth_type" in cleaned:
+            values["auth"] = self._auth(cleaned)
+        return values
+
+    def refusals(self, values: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse stored credentials at a server that would newly get them."""
+        row = self.stored or Subscription(subscriber=values.get("subscriber"))
+        if not values.get("endpoint") or row.subscriber_id is None:
+            return {}
+        typed = self.cleaned_data
+        secrets = SECRET_PARTS.intersection(_AUTH_FIELDS.get(typed.get("auth_type", ""), ()))
         kept = kept_credentials(
             row,
-            {"forward_authorization": cleaned.get("forward_authorization", False)} | values,
-            is_auth_kept=any(not cleaned.get(secret) for secret in secrets),
-            kept=header_lines.kept_names(cleaned.get("header_lines", "")),
+            values,
+            is_auth_kept=any(not typed.get(secret) for secret in secrets),
+            kept=header_lines.kept_names(typed.get("header_lines", "")),
         )
-        refused = moved_refusals(row, cleaned["endpoint"], kept)
-        for field, reason in refused.items():
-            self.add_error(_FIELDS[field], reason)
-        return not refused
+        return moved_refusals(row, values["endpoint"], kept)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        values = {} if self.errors else self.given_values(cleaned)
+        for field in ("headers", "auth"):
+            before = getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {})
+            if values.get(field, before) != before:
+                self.changed_secrets.append(field)
+            if field in values:
+                setattr(self.instance, field, values[field])
+        return cleaned
 
     def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
         """Return the credentials as typed; an empty secret keeps the stored secret."""

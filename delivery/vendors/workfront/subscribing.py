@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import orjson
-from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
 from delivery.api.subscribing.subscriptions import SubscriptionFields
@@ -23,6 +22,7 @@ from delivery.incoming.problems import Problem, invalid_field, invalid_fields
 from delivery.support import toggle
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions import changes
+from subscriptions.checks.addresses import address_refusals
 from subscriptions.dependents import first_dependents
 from subscriptions.filters import filter_identity
 from subscriptions.models import (
@@ -32,9 +32,7 @@ from subscriptions.models import (
     Subscription,
     WorkfrontSubscription,
 )
-from subscriptions.values.addresses import AddressRefusedError
-from subscriptions.values.built_in_receivers import built_in_receivers
-from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.values.endpoints import EndpointError, parse_url
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 POLICY = "workfront-48h"
@@ -131,13 +129,10 @@ def _check_url(url: str) -> None:
     """
     try:
         parse_url(url)
-        check_endpoint(
-            url,
-            allowed_networks=settings.ENVIRONMENT.allowed_networks,
-            built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
-        )
-    except (EndpointError, AddressRefusedError) as error:
+    except EndpointError as error:
         raise invalid_field("url", str(error)) from None
+    for reason in address_refusals({"endpoint": url}).values():
+        raise invalid_field("url", reason)
 
 
 def _made_once(model: type[Made], name: str, *, actor: str) -> Made:

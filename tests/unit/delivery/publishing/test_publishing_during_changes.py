@@ -12,9 +12,9 @@ from django.db import connection, transaction
 from django.test import Client
 from psycopg.errors import LockNotAvailable
 
-from delivery.api.subscribing import subscription_fields
 from delivery.database.connections import connection_parameters
 from delivery.support import toggle
+from subscriptions.checks import addresses
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.api.client import caller
@@ -144,7 +144,7 @@ def test_a_host_is_resolved_before_anything_is_locked(
     def check(*_: object, **__: object) -> None:
         in_transaction.append(connection.in_atomic_block)
 
-    monkeypatch.setattr(subscription_fields, "check_endpoint", check)
+    monkeypatch.setattr(addresses, "check_endpoint", check)
     given = {"endpoint": "https://new.example/hook"}
     assert caller().patch(f"subscriptions/{subscription.pk}", given).status == 200
     assert in_transaction == [False]

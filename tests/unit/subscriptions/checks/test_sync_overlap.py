@@ -138,9 +138,7 @@ def saving(event_type: EventType) -> Iterator[threading.Event]:
     def save_and_wait() -> None:
         with transaction.atomic():
             assert (
-                conflicting_subscription(
-                    event_type, header_filter_string="p1", filter_text="", excluding=Subscription()
-                )
+                conflicting_subscription({"event_type": event_type, "header_filter_string": "p1"})
                 is None
             )
             factories.subscription("first", event_type=event_type, header_filter_string="p1")

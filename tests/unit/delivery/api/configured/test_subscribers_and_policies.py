@@ -5,7 +5,6 @@ from django.db import IntegrityError
 
 from delivery.models import Lane
 from subscriptions.checks.policy import ACTION_FIELDS
-from subscriptions.models import Policy
 from tests.support import factories
 from tests.unit.delivery.api.client import Caller, created, fields_of, refused
 
@@ -38,15 +37,6 @@ def test_a_subscriber_may_be_sent_to_many_times_at_once(manager: Caller) -> None
     assert manager.patch("subscribers/crm", {"processing": "SERIAL"}).body["processing"] == "SERIAL"
     assert made["by_priority"] is False
     assert manager.patch("subscribers/crm", {"by_priority": True}).body["by_priority"] is True
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("processing", "PARALLEL"), ("max_in_flight", 0), ("max_in_flight", 1001)]
-)
-def test_a_pace_that_makes_no_sense_is_refused(manager: Caller, field: str, value: object) -> None:
-    assert fields_of(refused(manager.post("subscribers", {"name": "crm", field: value}), 400)) == {
-        field
-    }
 
 
 def test_a_subscriber_with_subscriptions_stays_and_one_without_goes(manager: Caller) -> None:
@@ -89,11 +79,6 @@ def test_a_copy_takes_omitted_values_from_the_original_and_can_be_changed(manage
     assert manager.delete("policies/mine").status == 204
 
 
-def test_a_pause_grows(manager: Caller) -> None:
-    refused(manager.post("policies", {"name": "mine", "pause_seconds": 90}), 400)
-    assert not Policy.objects.filter(name="mine").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "schedule", "attempts"),
     [("workfront-2017", ("FIXED", 600), 13), ("workfront-48h", ("EXPONENTIAL", 84.8), 12)],
@@ -119,17 +104,6 @@ def test_standard_webhooks_retries_by_the_schedule_of_the_specification(manager:
             "policies", {"name": "mine", "copy_of": "standard-webhooks", "max_attempts": 4}
         )
     )
-
-
-@pytest.mark.parametrize("waits", ["5;300", "0", "700000", "5,,6", "-1", ",".join(["5"] * 51)])
-def test_wrong_waits_are_refused(manager: Caller, waits: str) -> None:
-    listed = {
-        "name": "mine",
-        "copy_of": "workfront-48h",
-        "retry_schedule": "LISTED",
-        "retry_waits": waits,
-    }
-    assert fields_of(refused(manager.post("policies", listed), 400)) == {"retry_waits"}
 
 
 def test_a_copy_of_webmethods_suspends_and_probes(manager: Caller) -> None:

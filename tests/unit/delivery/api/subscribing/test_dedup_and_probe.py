@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from subscriptions.models import Kind, Subscription
+from subscriptions.models import Kind
 from tests.support import factories
 from tests.unit.delivery.api.client import Caller, Json, created, fields_of, refused
 
@@ -49,29 +49,6 @@ class TestDedup:
         assert read["dedup_window_seconds"] == 60
 
     @pytest.mark.parametrize(
-        ("asked", "field"),
-        [
-            ({"dedup_mode": "PATH"}, "dedup_path"),
-            ({"dedup_path": PATH}, "dedup_path"),
-            ({"dedup_mode": "KEY", "dedup_path": PATH}, "dedup_path"),
-            ({"dedup_mode": "BODY"}, "dedup_mode"),
-            ({"dedup_mode": "KEY", "dedup_window_seconds": 0}, "dedup_window_seconds"),
-            ({"dedup_mode": "KEY", "dedup_window_seconds": 32 * 86_400}, "dedup_window_seconds"),
-            (
-                {"dedup_mode": "PATH", "dedup_path": "$$->'Body'->'" + "x" * 1000 + "'"},
-                "dedup_path",
-            ),
-            ({"event_type": "Order.Work", "dedup_mode": "KEY"}, "dedup_mode"),
-            ({"event_type": "Order.Asked", "dedup_mode": "PATH", "dedup_path": PATH}, "dedup_mode"),
-        ],
-    )
-    def test_contradictory_values_are_refused(
-        self, configured: Caller, asked: Json, field: str
-    ) -> None:
-        assert fields_of(refused(configured.post("subscriptions", valid(**asked)), 400)) == {field}
-        assert not Subscription.objects.exists()
-
-    @pytest.mark.parametrize(
         ("path", "line", "column"),
         [
             ("$$->'Body'->", 1, 13),
@@ -105,13 +82,6 @@ class TestDedup:
             "dedup_path"
         }
 
-    def test_deduplication_of_a_queue_cannot_be_enabled_later(self, configured: Caller) -> None:
-        made = created(configured.post("subscriptions", valid(event_type="Order.Work")))
-        problem = refused(
-            configured.patch(f"subscriptions/{made['id']}", {"dedup_mode": "KEY"}), 400
-        )
-        assert "of kind QUEUE" in problem["detail"]
-
 
 class TestProbe:
     def test_a_probe_url_is_stored_unchanged(self, configured: Caller) -> None:
@@ -121,25 +91,3 @@ class TestProbe:
         assert made["probe_url"] == "http://127.0.0.1:81/up?%C3%A4"
         changed = configured.patch(f"subscriptions/{made['id']}", {"probe_url": ""})
         assert changed.body["probe_url"] == ""
-
-    @pytest.mark.parametrize(
-        ("url", "words"),
-        [
-            ("GET:https://127.0.0.1/", "without a method"),
-            ("ftp://127.0.0.1/", "begins with https:// or http://"),
-            ("https://127.0.0.1/ up", "white space"),
-            ("https://10.0.0.1/", "10.0.0.1 is refused"),
-            ("http://[::1]/", "is refused"),
-        ],
-    )
-    def test_an_uncallable_probe_url_is_refused(
-        self, configured: Caller, url: str, words: str
-    ) -> None:
-        problem = refused(configured.post("subscriptions", valid(probe_url=url)), 400)
-        assert fields_of(problem) == {"probe_url"}
-        assert words in problem["detail"]
-
-
-def test_answers_of_callbacks_cannot_be_subscribed_to(configured: Caller) -> None:
-    problem = refused(configured.post("subscriptions", valid(event_type="Inturn.Callback")), 400)
-    assert fields_of(problem) == {"event_type"}

@@ -59,23 +59,6 @@ def test_a_script_that_is_too_long_is_refused(configured: Caller) -> None:
     assert "100000 bytes" in problem["errors"][0]["detail"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"event_type": "Order.Job", "script": SCRIPT}, "script"),
-        ({"event_type": "Order.Presubmit", "script": SCRIPT}, "script"),
-        ({"event_type": "Order.Presubmit", "endpoint": "webr://"}, "script"),
-        ({"event_type": "Order.Created", "endpoint": "webr://", "script": SCRIPT}, "endpoint"),
-        ({"event_type": "Order.Created", "endpoint": "webr://rule", "script": SCRIPT}, "endpoint"),
-        ({"mode": "PULL", "endpoint": "", "script": SCRIPT}, "script"),
-    ],
-)
-def test_a_script_where_it_has_no_effect_is_refused(
-    configured: Caller, fields: Json, field: str
-) -> None:
-    assert fields_of(refused(configured.post("subscriptions", valid() | fields), 400)) == {field}
-
-
 def test_a_response_script_needs_the_endpoint_webr(configured: Caller) -> None:
     answering = valid("Order.Presubmit", endpoint="webr://", script="$statuscode = 400;")
     made = created(configured.post("subscriptions", answering))

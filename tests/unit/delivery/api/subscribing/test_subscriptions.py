@@ -64,26 +64,6 @@ def test_an_endpoint_is_a_url_perhaps_with_a_method(configured: Caller, endpoint
     assert not Subscription.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "10.0.0.1",
-        "169.254.169.254",
-        "192.168.1.1",
-        "[::1]",
-        "[::ffff:10.0.0.1]",
-        "[64:ff9b::a00:1]",
-        "0.0.0.0",
-    ],
-)
-def test_an_endpoint_that_no_administrator_allowed_is_refused(
-    configured: Caller, host: str
-) -> None:
-    problem = refused(configured.post("subscriptions", valid(endpoint=f"https://{host}/hook")), 400)
-    assert fields_of(problem) == {"endpoint"}
-    assert "INTURN_ALLOWED_NETWORKS" in problem["detail"]
-
-
 def test_an_endpoint_whose_name_does_not_resolve_yet_is_accepted(configured: Caller) -> None:
     created(
         configured.post("subscriptions", valid(endpoint="PATCH:https://not-there-yet.invalid/hook"))

@@ -1,14 +1,11 @@
 """Policies in the console: built-in ones, copies, refusals at their field, and plain words."""
 
 import pytest
-from django.forms import model_to_dict
 from django.test import Client
 
 from delivery.console.policies.words import policy_sentences
 from subscriptions.models import Action, InDoubt, Policy
-from tests.support import factories
 from tests.unit.delivery.console.configuration.test_configuration import ROOT
-from tests.unit.delivery.console.subscription_form import errors
 
 
 class TestPolicies:
@@ -32,28 +29,6 @@ class TestPolicies:
         assert form.initial["name"] == "strict-copy"
         assert form.initial["on_server_error"] == built_in.on_server_error
         assert Policy.objects.count() == count
-
-    @pytest.fixture
-    def mine(self, db: None) -> Policy:
-        return factories.policy("mine")
-
-    def test_errors_of_the_api_are_shown_at_their_field(self, ann: Client, mine: Policy) -> None:
-        address = f"{ROOT}/policy/{mine.pk}/change/"
-        values = {
-            name: value
-            for name, value in model_to_dict(mine).items()
-            if value is not None and value is not False
-        }
-        retrying = {"on_unreachable": "IN_PLACE", "max_attempts": "5", "when_used_up": "SUSPEND"}
-        wrong = errors(ann.post(address, values | retrying | {"max_attempts": ""}))
-        assert "after how many attempts" in wrong["max_attempts"][0]
-        assert ann.post(address, values | retrying).status_code == 302
-        mine.refresh_from_db()
-        assert (mine.on_unreachable, mine.max_attempts, mine.when_used_up) == (
-            "IN_PLACE",
-            5,
-            "SUSPEND",
-        )
 
     def test_is_described_in_plain_words(self) -> None:
         policy = Policy(

@@ -12,7 +12,7 @@ from delivery.console.subscribers import mailboxes
 from delivery.database.statements import statement
 from delivery.models import JournalEntry, MailboxRate
 from delivery.states import Status
-from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
+from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.fetching import SOON, fetched, released
 from tests.unit.delivery.console.subscription_form import form_values
@@ -56,11 +56,6 @@ class TestConfiguring:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)
         assert not Subscription.objects.get().secrets.exists()
         assert "Rotate secret" not in page.text
-
-    def test_a_queue_has_no_mailboxes(self, ann: Client, values: dict[str, Any]) -> None:
-        values["event_type"] = factories.event_type(kind=Kind.QUEUE).pk
-        answer = ann.post(f"{ROOT}/subscription/add/", values)
-        assert "one endpoint of a group" in answer.context["adminform"].form.errors["mode"][0]
 
     def test_the_mode_stays(self, ann: Client, values: dict[str, Any]) -> None:
         ann.post(f"{ROOT}/subscription/add/", values)

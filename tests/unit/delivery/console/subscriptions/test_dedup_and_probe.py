@@ -34,39 +34,6 @@ def test_both_are_saved(ann: Client, values: dict[str, Any]) -> None:
     assert row.probe_url == "http://127.0.0.1/up"
 
 
-@pytest.mark.parametrize(
-    ("given", "field", "said"),
-    [
-        ({"dedup_mode": "PATH"}, "dedup_path", "Give the path"),
-        ({"dedup_mode": "PATH", "dedup_path": "$$->'Body' ="}, "dedup_path", "(line 1, column"),
-        (
-            {"dedup_mode": "KEY", "dedup_window_seconds": "0"},
-            "dedup_window_seconds",
-            "greater than or equal",
-        ),
-        ({"probe_url": "PATCH:https://127.0.0.1/"}, "probe_url", "without a method"),
-        ({"probe_url": "https://10.0.0.1/"}, "probe_url", "10.0.0.1 is refused"),
-    ],
-)
-def test_errors_are_shown_at_their_field(
-    ann: Client, values: dict[str, Any], given: dict[str, str], field: str, said: str
-) -> None:
-    answer = ann.post(ADD, values | given)
-    assert said in " ".join(errors(answer)[field])
-    assert not Subscription.objects.exists()
-
-
-def test_a_path_that_the_page_hides_is_forgotten(ann: Client, values: dict[str, Any]) -> None:
-    ann.post(ADD, values | {"dedup_mode": "KEY", "dedup_path": "whatever was typed before"})
-    assert Subscription.objects.get().dedup_path == ""
-
-
-def test_dedup_of_a_queue_is_refused(ann: Client, values: dict[str, Any]) -> None:
-    queue = factories.event_type(kind=Kind.QUEUE).pk
-    answer = ann.post(ADD, values | {"event_type": queue, "dedup_mode": "KEY"})
-    assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
-
-
 def test_a_stored_subscription_keeps_its_event_type_checks(
     ann: Client, values: dict[str, Any]
 ) -> None:
@@ -74,11 +41,6 @@ def test_a_stored_subscription_keeps_its_event_type_checks(
     page = f"/admin/subscriptions/subscription/{stored.pk}/change/"
     answer = ann.post(page, values | {"dedup_mode": "KEY"})
     assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
-
-
-def test_answers_of_callbacks_cannot_be_subscribed_to(ann: Client, values: dict[str, Any]) -> None:
-    answer = ann.post(ADD, values | {"event_type": factories.event_type("Inturn.Callback").pk})
-    assert "cannot be subscribed to" in " ".join(errors(answer)["event_type"])
 
 
 def test_a_join_is_saved_and_what_the_page_hides_is_forgotten(
@@ -99,20 +61,3 @@ def test_a_join_is_saved_and_what_the_page_hides_is_forgotten(
     other = {"name": "other", "join_name": "order", "join_path": PATH}
     ann.post(ADD, values | other)
     assert Subscription.objects.get(name="other").join_name == ""
-
-
-@pytest.mark.parametrize(
-    ("given", "field", "said"),
-    [
-        ({"join_mode": "ALL"}, "join_name", "Give the join a name"),
-        (
-            {"join_mode": "ALL", "join_name": "a", "join_path": "$$->"},
-            "join_path",
-            "(line 1, column",
-        ),
-    ],
-)
-def test_errors_of_a_join_are_shown_at_their_field(
-    ann: Client, values: dict[str, Any], given: dict[str, str], field: str, said: str
-) -> None:
-    assert said in " ".join(errors(ann.post(ADD, values | given))[field])

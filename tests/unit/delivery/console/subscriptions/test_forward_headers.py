@@ -14,7 +14,7 @@ from tests.support import factories
 from tests.support.receivers import Receiver
 from tests.unit.delivery.console.configuration.test_configuration import ROOT
 from tests.unit.delivery.console.messages.test_curl import shell
-from tests.unit.delivery.console.subscription_form import errors, form_values
+from tests.unit.delivery.console.subscription_form import form_values
 
 
 @pytest.fixture
@@ -54,22 +54,6 @@ def test_an_emptied_list_sends_none(ann: Client, values: dict[str, Any]) -> None
     change = ConfigurationChange.objects.order_by("pk").last()
     assert change is not None
     assert change.after == {"forward_headers": []}
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong", "said"),
-    [
-        ("forward_headers", "a:b", "is no header name"),
-        ("forward_headers", "content-*", "is never sent along"),
-        ("forward_authorization", "on", "Only SYNC hands one on"),
-    ],
-)
-def test_what_cannot_be_sent_along_is_said_at_the_field(
-    ann: Client, values: dict[str, Any], field: str, wrong: str, said: str
-) -> None:
-    answer = ann.post(f"{ROOT}/subscription/add/", values | {field: wrong})
-    assert said in " ".join(errors(answer)[field])
-    assert not Subscription.objects.exists()
 
 
 def test_an_event_type_says_what_new_subscriptions_send_along(ann: Client, db: None) -> None:

@@ -11,7 +11,7 @@ from delivery.models import Delivery, ScriptOutput
 from delivery.states import Status
 from subscriptions.models import Kind, Subscription
 from tests.support import factories
-from tests.unit.delivery.console.subscription_form import errors, form_values
+from tests.unit.delivery.console.subscription_form import form_values
 
 ADD = "/admin/subscriptions/subscription/add/"
 
@@ -36,24 +36,6 @@ def test_a_response_script_is_saved_with_the_endpoint_webr(
         ADD, values | {"event_type": sync, "endpoint": "webr://", "script": "$statuscode = 400;"}
     )
     assert Subscription.objects.get().endpoint == "webr://"
-
-
-@pytest.mark.parametrize(
-    ("typed", "field", "said"),
-    [
-        ({"script": "\nvar = 1;"}, "script", "line 2"),
-        ({"endpoint": "webr://", "script": "1;"}, "endpoint", "webr:// is for SYNC"),
-    ],
-)
-def test_errors_are_shown_at_their_field(
-    ann: Client, values: dict[str, Any], typed: dict[str, str], field: str, said: str
-) -> None:
-    assert said in errors(ann.post(ADD, values | typed))[field][0]
-
-
-def test_a_queue_has_no_script(ann: Client, values: dict[str, Any]) -> None:
-    queue = factories.event_type("Job", kind=Kind.QUEUE).pk
-    assert set(errors(ann.post(ADD, values | {"event_type": queue, "script": "1;"}))) == {"script"}
 
 
 @pytest.mark.parametrize("role", ["Support", "Auditors"])
