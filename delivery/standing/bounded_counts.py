@@ -1,4 +1,4 @@
-"""Counts that stop at a limit, so that a page costs the same however long the backlog is."""
+"""Counts up to a limit, so a page costs the same however long the backlog is."""
 
 from dataclasses import dataclass
 
@@ -20,5 +20,5 @@ class Bounded:
         return self.found > 0
 
     def of(self, noun: str) -> str:
-        """Return the count with its noun, such as `1 message` or `10,000+ messages`."""
+        """Return the count with a noun, such as `1 message` or `10,000+ messages`."""
         return f"{self} {noun}" if self.found == 1 else f"{self} {noun}s"

@@ -1,4 +1,4 @@
-"""The callback lane's backlog: answers to callbacks that wait to be delivered."""
+"""The callback lane's backlog: undelivered answers to callbacks."""
 
 from dataclasses import dataclass
 from datetime import datetime

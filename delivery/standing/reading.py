@@ -24,7 +24,7 @@ def standing_of_subscriptions(ids: Collection[int]) -> dict[int, Standing]:
 
 
 def standing_of_subscribers(ids: Collection[int]) -> dict[int, Standing]:
-    """Return how each of these subscribers stands, by all its subscriptions."""
+    """Return how each of these subscribers stands, by all subscriptions."""
     statuses = Subscriber.objects.filter(pk__in=ids).values_list("pk", "status")
     parts = _parts(Subscription.objects.filter(subscriber__in=ids).values_list("pk", flat=True))
     return {id: worst_of(parts[id]) if id in parts else _of_none(status) for id, status in statuses}

@@ -1,4 +1,4 @@
-"""The retry lane's backlog: its size, the number due, and the time of the next."""
+"""The retry lane's backlog: the size, the number due, and the time of the next."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +21,8 @@ class Retries:
 class RetryLane:
     """The whole retry lane.
 
-    `held` counts deliveries of held subscriptions (HELD or INACTIVE) and of URLs that are DISABLED
-    or FROZEN.
+    `held` counts deliveries of held subscriptions (HELD or INACTIVE) and of DISABLED or FROZEN
+    URLs.
     """
 
     retries: Retries

@@ -1,23 +1,23 @@
 """The words for how a thing stands, and their order.
 
-A subscription has the first of these that is true of it:
+A subscription has the first true of these:
 
-1. INACTIVE: a person made it or its subscriber INACTIVE, or it is SHADOW. Nothing is sent.
-2. HELD: a person holds it, its subscriber or all sending; or its backlog is being cancelled.
-3. STOPPED: the circuit breaker stops its URL (DISABLED, FROZEN), or its lane is stopped (BLOCKED,
-   SUSPENDED): its messages wait in order behind a delivery, perhaps one of another subscription.
-4. DOWN: the last try of its endpoint failed, and its lane goes on. It ends by a success, and never
+1. INACTIVE: a person made it or the subscriber INACTIVE, or it is SHADOW. Nothing is sent.
+2. HELD: a person holds it, the subscriber or all sending; or the backlog is being cancelled.
+3. STOPPED: the circuit breaker stops the URL (DISABLED, FROZEN), or the lane is stopped (BLOCKED,
+   SUSPENDED): messages wait in order behind a delivery, perhaps of another subscription.
+4. DOWN: the last try of the endpoint failed, and the lane goes on. It ends by a success, and never
    because nothing waits.
 5. SLOW: the oldest message whose turn it is waits longer than the incident rule *slow lane* allows.
-6. MOVING: something waits, or is on its way.
+6. MOVING: something waits, or is on the way.
 7. QUIET: nothing waits.
 
-A person's decision comes first: nothing is tried meanwhile, so that what failed before says
-nothing. The view `delivery_subscriptionstanding` has this order, and nothing else decides.
+A person's decision comes first: nothing is tried meanwhile, so earlier failures mean nothing. The
+view `delivery_subscriptionstanding` has this order, and nothing else decides.
 
-A subscriber, a mailbox and a queue group stand as the worst of their parts that may be sent to, in
-the order STOPPED, DOWN, SLOW, MOVING, QUIET; if there is no such part, HELD before INACTIVE. A
-queue group of which every endpoint is DOWN is STOPPED.
+A subscriber, a mailbox and a queue group stand as the worst of their sendable parts, in the order
+STOPPED, DOWN, SLOW, MOVING, QUIET; if there is no such part, HELD before INACTIVE. A queue group of
+which every endpoint is DOWN is STOPPED.
 """
 
 from collections.abc import Collection
@@ -27,7 +27,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """The states from the one that needs a person first to the one that needs nobody."""
+    """The states from the first in need of a person to the last."""
 
     STOPPED = "STOPPED"
     DOWN = "DOWN"
@@ -40,7 +40,7 @@ class State(StrEnum):
 
 BY_A_PERSON = frozenset({State.HELD, State.INACTIVE})
 IN_TROUBLE = frozenset({State.STOPPED, State.DOWN})
-# The parts of one thing: those that may be sent to, the worst first, and then the others.
+# The parts of a thing: the sendable parts, the worst first, and then the others.
 _OF_PARTS = (
     *(State.STOPPED, State.DOWN, State.SLOW, State.MOVING, State.QUIET),
     *(State.HELD, State.INACTIVE),
@@ -48,7 +48,7 @@ _OF_PARTS = (
 
 
 class Cause(StrEnum):
-    """What leads to a state other than SLOW, MOVING and QUIET: a status, or a sender's finding."""
+    """The causes of a state other than SLOW, MOVING and QUIET: a status, or a sender's finding."""
 
     INACTIVE = "INACTIVE"
     SHADOW = "SHADOW"
@@ -77,8 +77,8 @@ class Standing:
     is the worst. `since` is the beginning of the state, as far as it is known. At `next_try_at`
     something is tried, or a hold ends; without it a STOPPED or HELD thing waits for a person.
     `delivery_id` stops the lane. `oldest_at` is the publication of the oldest open message; held
-    ones count only where nothing may be sent. `parts` counts subscriptions that may be sent to,
-    `down` those of them that are STOPPED or DOWN.
+    deliveries count only where nothing may be sent. `parts` counts sendable subscriptions, `down`
+    those of them STOPPED or DOWN.
     """
 
     state: State = State.QUIET

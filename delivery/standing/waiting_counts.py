@@ -11,7 +11,7 @@ def waiting_of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
 
 
 def waiting_of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
-    """Count PENDING deliveries, including held ones."""
+    """Count PENDING deliveries, including held deliveries."""
     return _counted("waiting_of_subscriptions", ids)
 
 

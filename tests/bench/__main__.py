@@ -1,6 +1,6 @@
-"""`python -m tests.bench`: one benchmark in the environment that the command `bench` has set up.
+"""`python -m tests.bench`: a benchmark in the environment of the command `bench`.
 
-It reads its sizes as JSON, and prints its results on standard output.
+It reads sizes as JSON, and prints results on standard output.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Attackers without a key beside a publisher of long messages: `python -P -m tests.bench.attack`.
 
-Starts an `up`. For each kind of attack 40 clients do their worst, from a process of their own,
-while a publisher sends bodies of 100 KB, one after the other. Prints how long its answers took; at
-the end all kinds attack at once. `--seconds` is the time of each attack, `--only` names one kind.
+Starts an `up`. For each kind of attack 40 clients do their worst, from a separate process, while a
+publisher sends bodies of 100 KB, in turn. Prints the times of the publisher's answers; at the end
+all kinds attack at once. `--seconds` is the time of each attack, `--only` names a kind.
 """
 
 import argparse
@@ -35,7 +35,7 @@ Attack = Callable[[Connection], Awaitable[None]]
 
 
 async def send(connection: Connection, head: bytes, body: bytes = b"") -> None:
-    """Send a request, and read the beginning of its answer."""
+    """Send a request, and read the beginning of the answer."""
     reader, writer = connection
     writer.write(head + b"\r\n" + body)
     await writer.drain()
@@ -128,7 +128,7 @@ async def attack(port: int, kind: str) -> None:
 
 
 def publish(url: str, key: str, *, seconds: float) -> list[tuple[float, int]]:
-    """Publish one message after the other; return the time and status of each answer, 0 if none."""
+    """Publish messages in turn; return the time and status of each answer, 0 if none."""
     results = []
     until = time.monotonic() + seconds
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}

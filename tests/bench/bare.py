@@ -1,7 +1,7 @@
-"""The bare loops that the product is compared with: they send and do nothing else.
+"""The bare loops to compare the product with: they send and do nothing else.
 
-Each is a process of its own, `python -m tests.bench.bare LOOP URL CONCURRENCY MESSAGES`. They
-measure nothing: the receiver measures them, as it measures the product.
+Each is a separate process, `python -m tests.bench.bare LOOP URL CONCURRENCY MESSAGES`. They measure
+nothing: the receiver measures them, as it measures the product.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ async def post(url: str, concurrency: int, messages: int) -> None:
 
 
 async def post_and_commit(url: str, messages: int) -> None:
-    """Post a message and commit one row durably, in turn."""
+    """Post a message and commit a row durably, in turn."""
     from delivery.database.connections import connect_sender
 
     connection = await connect_sender("inturn bench")
@@ -52,7 +52,7 @@ async def _post(session: aiohttp.ClientSession, url: str, messages: int) -> None
 
 
 def post_from_threads(url: str, concurrency: int, messages: int) -> None:
-    """Post from threads with one `requests` session each."""
+    """Post from threads with a `requests` session each."""
     threads = [
         threading.Thread(
             target=_post_from_thread, args=(f"{url}/bare/{number}", messages // concurrency)

@@ -1,6 +1,6 @@
 """`python -m tests.bench.bare_archive FOLDER`: the tables copied through Arrow into Parquet.
 
-It is one process that copies whole tables, without checks, days or order. It does not import
+It is a single process, which copies whole tables, without checks, days or order. It does not import
 Django: standard input has the database's connection string.
 """
 
@@ -24,7 +24,7 @@ _TYPES = {
 
 
 class _Copied:
-    """A COPY as a file that Arrow reads."""
+    """A COPY as a file for Arrow."""
 
     closed = False
 
@@ -60,7 +60,7 @@ def archive(connection: psycopg.Connection[Any], table: str, folder: Path) -> No
         column.name: _TYPES.get(connection.adapters.types[column.type_code].name, pa.string())
         for column in described
     }
-    # A partitioned table cannot be copied by its name.
+    # A partitioned table cannot be copied by name.
     copy = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT (FORMAT csv, HEADER)").format(name)
     with connection.cursor() as cursor, cursor.copy(copy) as copied:
         reader = csv.open_csv(

@@ -1,12 +1,12 @@
-"""The bare chain that the latency is compared with: a message's steps, and nothing else.
+"""The bare chain to compare the latency with: a message's steps, and nothing else.
 
     publisher ─▶ server ── stores, notifies ──▶ sender ── reads, records, posts ──▶ receiver
 
 It is two processes, as in the product: `python -m tests.bench.bare_chain server SUBSCRIBERS` prints
-its port, and `… sender URL SUBSCRIBERS` posts each message to so many paths, on one kept connection
-each. There are three commits, as in the product, each of one prepared statement: the message with
-its deliveries and the notification, before the answer; the deliveries under way, before they are
-sent; the outcomes. Keys, matching, lanes, signatures, policies and faults are left out.
+the port, and `… sender URL SUBSCRIBERS` posts each message to so many paths, on a kept connection
+each. There are three commits, as in the product, each of a prepared statement: the message with its
+deliveries and the notification, before the answer; the deliveries under way, before they are sent;
+the outcomes. Keys, matching, lanes, signatures, policies and faults are left out.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ RECORD = "UPDATE bench_delivery SET status = %s WHERE message_id = %s"
 
 
 class ServedConnection(asyncio.Protocol):
-    """A connection of a publisher that posts one message after the other."""
+    """A connection of a publisher posting messages in turn."""
 
     def __init__(self, server: "ChainServer") -> None:
         self._server = server
@@ -89,7 +89,7 @@ class ChainServer:
         await server.serve_forever()
 
     async def store(self, body: bytes) -> int:
-        """Store a message, and return its id once it is on disk."""
+        """Store a message, and return the id once it is on disk."""
         async with self._turn:
             cursor = await self._connection.execute(STORE, (body, self._subscribers), binary=True)
             ((id, _),) = await cursor.fetchall()
@@ -97,7 +97,7 @@ class ChainServer:
 
 
 async def send(url: str, subscribers: int) -> None:
-    """Send what is notified, until the process ends."""
+    """Send the notified messages, until the process ends."""
     from delivery.database.connections import connect_sender
 
     port = urlsplit(url).port or 0

@@ -1,7 +1,7 @@
-"""The bare loop that a mailbox is compared with: connections take batches from a plain table.
+"""The bare loop to compare a mailbox with: connections take batches from a plain table.
 
-It is a process of its own, `python -m tests.bench.bare_mailbox CONNECTIONS BATCH`, without HTTP,
-leases or history. Each connection deletes the rows that it takes.
+It is a separate process, `python -m tests.bench.bare_mailbox CONNECTIONS BATCH`, without HTTP,
+leases or history. Each connection deletes the taken rows.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""The bare transactions that publishing is compared with, on two plain tables.
+"""The bare transactions to compare publishing with, on two plain tables.
 
-It is a process of its own, `python -m tests.bench.bare_publish MESSAGES CONNECTIONS DELIVERIES
-BATCH`, without HTTP, keys or matching; each connection commits one transaction after the other, by
-one prepared statement.
+It is a separate process, `python -m tests.bench.bare_publish MESSAGES CONNECTIONS DELIVERIES
+BATCH`, without HTTP, keys or matching; each connection commits transactions in turn, by a prepared
+statement.
 """
 
 import sys

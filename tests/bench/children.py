@@ -71,7 +71,7 @@ def senders(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 @contextmanager
 def chain(url: str, *, subscribers: int) -> Iterator[int]:
-    """Run a bare chain to that receiver; yield the port of its server."""
+    """Run a bare chain to the receiver; yield the port of the chain's server."""
     with ExitStack() as stack:
         ports = [
             stack.enter_context(_port("-m", "tests.bench.bare_chain", *arguments, str(subscribers)))
@@ -82,7 +82,7 @@ def chain(url: str, *, subscribers: int) -> Iterator[int]:
 
 @contextmanager
 def _port(*arguments: str) -> Iterator[int]:
-    """Run Python with these arguments; yield the port that it prints once it is ready."""
+    """Run Python with these arguments; yield the port printed once it is ready."""
     with child(*arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         with process.stdout:
@@ -90,7 +90,7 @@ def _port(*arguments: str) -> Iterator[int]:
 
 
 def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
-    """Run one bare loop to its end."""
+    """Run a bare loop to the end."""
     command = [sys.executable, "-m", "tests.bench.bare", loop, url, str(concurrency), str(messages)]
     subprocess.run(command, check=True)
 
@@ -101,7 +101,7 @@ def run_publishers(load: PublishLoad) -> Drained:
 
 
 def measured(*arguments: str) -> Drained:
-    """Run Python with these arguments, and return its report."""
+    """Run Python with these arguments, and return the report."""
     with child(*arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         with process.stdout:

@@ -1,7 +1,7 @@
 """Clients of a mailbox: each fetches and acknowledges batches over a keep-alive connection.
 
-It is a process of its own, `python -m tests.bench.clients`, with its MailboxPlan as JSON. It does
-as little as possible with a message: its cost reduces the web server's share of the same machine.
+It is a separate process, `python -m tests.bench.clients`, with a MailboxPlan as JSON. It does as
+little as possible with a message: the cost reduces the web server's share of the same machine.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tests.bench.drained import Drained
 from tests.bench.keepalive import KeepAliveConnection, open_connection
 from tests.bench.receiver import out_of_order
 
-# Longer than any round: a message that comes twice is a fault.
+# Longer than any round: a message twice is a fault.
 VISIBILITY_SECONDS = 600
 
 
@@ -34,7 +34,7 @@ class MailboxPlan:
 
 
 class MailboxClients:
-    """`left` is the number of messages that no client has fetched or is about to fetch."""
+    """`left` is the number of messages neither fetched nor about to be fetched by a client."""
 
     def __init__(self, plan: MailboxPlan) -> None:
         self._plan = plan
@@ -49,7 +49,7 @@ class MailboxClients:
             await open_connection(self._plan.port, self._plan.key)
             for _ in range(self._plan.clients)
         ]
-        # A warm server has its threads and has imported its code.
+        # A warm server has all threads and imported code.
         await asyncio.gather(
             *(client.ask(b"GET", self._path + b"/status") for client in connections)
         )

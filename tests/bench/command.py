@@ -139,9 +139,9 @@ def _sizes(options: Namespace) -> BenchSizes:
 def surroundings(
     database: str | None = None, server_settings: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, str]]:
-    """Yield the environment with a home and a server that writes to disk as the real one does.
+    """Yield the environment with a home and a server which writes to disk as a real server.
 
-    Both are removed. If a database is passed, it is used instead, with the home that has its keys.
+    Both are removed. If a database is passed, it is used instead, with the home of the keys.
     """
     # SIGTERM ends it in order, like Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -1,6 +1,6 @@
 """`bench scale`, scenario `configuration`: the costs of many subscribers and subscriptions.
 
-Each step measures a started product: its start, its work while nothing is published, messages
+Each step measures a started product: the start, the work while nothing is published, messages
 matched by many filters, a message to every subscriber, and the configuration as a document.
 """
 
@@ -84,7 +84,7 @@ class ConfiguredProduct:
             yield f"to everybody: {when}, received by all", Cost(max(times), "ms")
 
     def _published(self, cast: BenchSetup, *, seconds: float) -> list[float]:
-        """Publish at RATE, or one message; return the milliseconds until each was received."""
+        """Publish at RATE, or a single message; return the milliseconds until each was received."""
         measuring = self._measuring
         measuring.receiver.reset()
         already = stage.delivered()
@@ -151,7 +151,7 @@ def _matching(cast: BenchSetup) -> Iterator[tuple[str, Cost]]:
 
 
 def _as_document() -> Iterator[tuple[str, Cost]]:
-    """Export the configuration, plan it unchanged, and apply one change."""
+    """Export the configuration, plan it unchanged, and apply a change."""
     content, seconds = _timed(export_configuration)
     yield "export", Cost(seconds, "s")
     wanted, checked = _timed(lambda: checked_document(content, lookup=lookup_of_mapping({})))

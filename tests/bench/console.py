@@ -23,7 +23,7 @@ from tests.bench.results import BenchReceipt, BenchResult, machine, print_report
 from tests.bench.web import web
 
 VISITOR = "bench-console"
-# The time recorded for an answer that is an error or half a page: nobody would wait so long.
+# The time recorded for an error or half a page as answer: nobody would wait so long.
 GIVEN_UP_MS = 60_000.0
 
 
@@ -93,7 +93,7 @@ def page_medians(port: int, names: Collection[str], *, rounds: int) -> dict[str,
 
 
 class _Visitor:
-    """A signed-in administrator on one connection."""
+    """A signed-in administrator on a connection."""
 
     def __init__(self, connection: http.client.HTTPConnection, session: str) -> None:
         self._connection = connection
@@ -130,7 +130,7 @@ def _connection(port: int) -> http.client.HTTPConnection:
 @contextmanager
 def _session() -> Iterator[str]:
     """Sign in a superuser and yield the session's key; delete both afterwards."""
-    # A killed run leaves its user, which has no usable password.
+    # A killed run leaves a user, which has no usable password.
     user = User(username=f"{VISITOR}-{secrets.token_hex(4)}", is_staff=True, is_superuser=True)
     user.set_unusable_password()
     user.save()

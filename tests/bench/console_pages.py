@@ -1,4 +1,4 @@
-"""The pages that `bench console` requests: first pages of lists, pages far behind, filters."""
+"""The pages requested by `bench console`: first pages of lists, pages far behind, filters."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from tests.bench.console_samples import Samples, spread
 
 MEDIAN_MS, NINETY_FIFTH_MS = 150, 400
 SEARCH_MS = 1_000
-# The text of a search that was broken off.
+# The text of a broken-off search.
 BROKEN_OFF = b"Search further"
 # They are measured separately.
 _TEXTS = ("body", "header")
@@ -24,10 +24,10 @@ _TEXTS = ("body", "header")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPage:
-    """One kind of page, the addresses requested in turn, and its limits.
+    """A kind of page, the addresses requested in turn, and the limits.
 
-    An answer that contains `unwanted` counts as an error, such as a search that was broken off.
-    `part` is the id of the element that is refreshed, empty for the whole page.
+    An answer with `unwanted` counts as an error, such as a broken-off search. `part` is the id of
+    the refreshed element, empty for the whole page.
     """
 
     name: str
@@ -82,7 +82,7 @@ def list_of(model: type[Any]) -> str:
 
 
 def _combined(samples: Samples) -> Iterator[MeasuredPage]:
-    """Yield pages with the combinations of filters that support uses."""
+    """Yield pages with support's combinations of filters."""
     deliveries = reverse("admin:delivery_delivery_changelist")
     since, later = samples.texts["since"][2], samples.texts["until"][1]
     yield _page(
@@ -128,9 +128,9 @@ def _combined(samples: Samples) -> Iterator[MeasuredPage]:
 
 
 def _texts(samples: Samples) -> Iterator[MeasuredPage]:
-    """Yield a search that no index supports, over the last day.
+    """Yield a search without an index, over the last day.
 
-    It searches for a text of many bodies, of a single one and of none.
+    It searches for a text of many bodies, of a single body and of none.
     """
     day = f"{samples.now - timedelta(days=1):%Y-%m-%dT%H:%M:%S}"
     searched = _page(

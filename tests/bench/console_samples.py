@@ -11,7 +11,7 @@ from delivery.models.message import public_id
 from subscriptions.models import EventType, Publisher, Subscriber, Subscription
 
 Row = TypeVar("Row", bound=Model)
-# The number of each kind: different ones, so that not every page is answered from a warm cache.
+# The number of each kind: different rows, so not every page is answered from a warm cache.
 EACH = 4
 AGES = (timedelta(minutes=30), timedelta(hours=20), timedelta(days=3), timedelta(days=12))
 
@@ -50,8 +50,7 @@ def read_samples(*, now: datetime) -> Samples:
             "publisher": [row.name for row in _spread_rows(Publisher.objects.all())],
             "since": moments,
             "until": moments,
-            # In every body of the generator, at the end of one of the day's oldest bodies, and in
-            # none.
+            # In every body of the generator, at the end of an old body of the day, and in none.
             "body": ["repository", *_references(now), "nobody ever wrote this"],
             "id_from": [public_id(id) for id in messages],
             "id_to": [public_id(id) for id in messages],
@@ -60,7 +59,7 @@ def read_samples(*, now: datetime) -> Samples:
 
 
 def spread(model: type[Model]) -> list[int]:
-    """Return ids from the oldest to the newest: the first one of each part of their range."""
+    """Return ids from the oldest to the newest: the first of each part of their range."""
     rows = model._default_manager.order_by("pk").values_list("pk", flat=True)
     ends = model._default_manager.aggregate(first=Min("pk", default=0), last=Max("pk", default=0))
     first, last = ends["first"], ends["last"]

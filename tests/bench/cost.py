@@ -1,8 +1,8 @@
-"""`bench cost`: PostgreSQL's work for one message with three deliveries, on idle lanes.
+"""`bench cost`: PostgreSQL's work for a message with three deliveries, on idle lanes.
 
-Statements are counted in the server's log, writes in its WAL, read with `pg_waldump`. The product's
+Statements are counted in the server's log, writes in the WAL, read with `pg_waldump`. The product's
 background work is measured while nothing is published, and subtracted. BEGIN, COMMIT and savepoints
-do not count as statements; an index tuple is one WAL record that puts an entry into a B-tree.
+do not count as statements; an index tuple is a WAL record about an entry in a B-tree.
 """
 
 import importlib.util
@@ -41,7 +41,7 @@ _RECORDS = re.compile(r"^(?P<type>\w+/\S+) +(?P<count>\d+) \([^)]*\) +(?P<size>\
 
 @dataclass(frozen=True, slots=True)
 class CostSample:
-    """A position in the server's log and in its WAL, and the flushes so far by kind of process."""
+    """A position in the server's log and in the WAL, and the flushes so far by kind of process."""
 
     log: int
     wal: str

@@ -48,7 +48,7 @@ def few_lanes(measuring: Measuring) -> list[BenchResult]:
 
 
 def one_lane_alone(measuring: Measuring) -> list[BenchResult]:
-    """Deliver to one subscriber: any way needs a round trip and a commit per message."""
+    """Deliver to a subscriber: any way needs a round trip and a commit per message."""
     sizes = measuring.sizes
     cast = make_cast("alone", url=measuring.receiver.url, lanes=1)
     product, bare = [], []

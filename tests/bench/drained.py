@@ -1,4 +1,4 @@
-"""The report of a process that drained a mailbox, on its standard output."""
+"""The report of the draining process of a mailbox, on its standard output."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,8 +9,8 @@ from typing import Self
 class Drained:
     """`seconds` run from the first fetch to the last acknowledgement; connections were open before.
 
-    `got` counts messages that came at least once, `duplicated` the repetitions, `out_of_order` the
-    messages that came behind a later one in the same batch: there is no order between clients.
+    `got` counts messages received at least once, `duplicated` the repetitions, `out_of_order` the
+    messages received behind a later message in the same batch: there is no order between clients.
     """
 
     seconds: float

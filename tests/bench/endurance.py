@@ -1,4 +1,4 @@
-"""`bench endurance`: a started product at 60 % of its maximum rate for half an hour.
+"""`bench endurance`: a started product at 60 % of the maximum rate for half an hour.
 
 The time is divided into equal parts. Latency, memory and the table of waiting deliveries in the
 last part are compared with those of the second part: the first still warms up. The table of settled
@@ -21,14 +21,14 @@ from tests.bench.started import Started, started_beside
 SUBSCRIBERS = 10
 PARTS = 6
 OF_THE_MAXIMUM = 0.6
-# The most that the last part may have, relative to the second part.
+# The most for the last part, relative to the second part.
 MOST_LATENCY, MOST_MEMORY, MOST_ROOM = 1.2, 1.1, 1.2
 FLOOD_CONNECTIONS, FLOOD_SECONDS, MOST_FLOODED = 16, 5.0, 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The results of one part of the time; sizes are in bytes, at its end."""
+    """The results of a part of the time; sizes are in bytes, at the end."""
 
     p50: float
     p99: float
@@ -111,7 +111,7 @@ def _receive(measuring: Measuring, expected: int, *, already: int) -> None:
 
 
 def _sizes() -> tuple[int, int, int]:
-    """Return the bytes of the waiting deliveries, their dead rows, and those of settled ones.
+    """Return the bytes of the waiting deliveries, their dead rows, and those of settled deliveries.
 
     The sizes include the indexes.
     """

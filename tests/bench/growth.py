@@ -1,4 +1,4 @@
-"""One step of `bench scale`: how fast an installation is that has so many stored deliveries."""
+"""A step of `bench scale`: the speed of an installation with so many stored deliveries."""
 
 import secrets
 import subprocess
@@ -48,7 +48,7 @@ class GrowthStep:
 def beside_stored(measuring: Measuring, stored: int) -> GrowthStep:
     """Fill up the database to so many deliveries; publish, deliver, read pages and run retention.
 
-    The configuration is the same at each step: that of the largest.
+    The configuration is the same at each step: the configuration of the largest.
     """
     _fill(stored, configured=max(measuring.sizes.stored))
     cast = stage.make_cast(f"stored{stored}", url=measuring.receiver.url, lanes=SUBSCRIBERS)
@@ -73,7 +73,7 @@ def beside_stored(measuring: Measuring, stored: int) -> GrowthStep:
 
 
 def drain(measuring: Measuring, cast: BenchSetup, *, messages: int) -> float:
-    """Release the backlog of a running product; return the rate of its deliveries."""
+    """Release the backlog of a running product; return the rate of deliveries."""
     already, expected = stage.delivered(), messages * cast.lanes
     measuring.receiver.reset()
     cast.let_in(hanging=False)
@@ -117,7 +117,7 @@ def _accept(cast: BenchSetup, messages: int) -> float:
 
 
 def _retention_seconds() -> float:
-    """Run one pass of retention as the chores do; the generated history is too young for it."""
+    """Run a pass of retention as the chores do; the generated history is too young for it."""
     began, now = time.monotonic(), timezone.now()
     run = retention.start_pass(actor="bench", now=now)
     while RetentionRun.objects.get(pk=run.pk).state == RetentionState.RUNNING:

@@ -1,8 +1,7 @@
 """`bench history`: the pipeline's time for a million attempts, compared with a plain COPY.
 
 It also measures the pipeline's cost for the senders. It runs the users' commands, each in a process
-that starts its own JVM; the first run writes the cache that the others start with, and does not
-count.
+with another JVM; the first run writes the cache for the others, and does not count.
 """
 
 import subprocess
@@ -27,15 +26,15 @@ from tests.bench.results import BenchReceipt, BenchResult, print_report
 from tests.bench.sizes import BenchSizes
 
 OF_BARE, BESIDE = 1.8, 0.6
-# Of a JVM, and of the one that records its classes for the cache.
+# Of a JVM, and of the JVM which records classes for the cache.
 MEGABYTES, RECORDING_MEGABYTES = 1_536, 2_048
 # Rollup and verify of everything: at most so long, and so much more for each million attempts. And
-# a verify that finds nothing new since the last proof.
+# a verify with nothing new since the last proof.
 SECONDS, SECONDS_A_MILLION, NOTHING_NEW_SECONDS = 20.0, 12.0, 3.0
 
 
 class Bench:
-    """The state that scenarios share: the history they measure, and the memory of its JVMs."""
+    """The common state of scenarios: the measured history, and the memory of the JVMs."""
 
     def __init__(self, measuring: Measuring) -> None:
         self.measuring = measuring
@@ -43,7 +42,7 @@ class Bench:
         self.attempts = history_stage.count_attempts()
 
     def run(self, name: str) -> float:
-        """Run a step, and return its duration in seconds."""
+        """Run a step, and return the duration in seconds."""
         began = time.monotonic()
         with begun(name) as step:
             while step.is_under_way():
@@ -97,7 +96,7 @@ def measured_and_verified(bench: Bench) -> list[BenchResult]:
 
 
 def beside_senders(bench: Bench) -> list[BenchResult]:
-    """Measure the senders on one backlog: first alone, then during an export."""
+    """Measure the senders on a backlog: first alone, then during an export."""
     measuring, sizes = bench.measuring, bench.measuring.sizes
     ratios, alone, beside = [], [], []
     for number in measuring.rounds("beside", sizes.beside_rounds):
@@ -151,7 +150,7 @@ def run(sizes: BenchSizes, *, scenarios: Sequence[str], as_json: bool) -> int:
 
 
 def _copied() -> float:
-    """Copy the tables into Parquet in a process of its own; return its duration in seconds."""
+    """Copy the tables into Parquet in a separate process; return the duration in seconds."""
     with tempfile.TemporaryDirectory(prefix="inturn-bench-") as folder:
         began = time.monotonic()
         command = [sys.executable, "-m", "tests.bench.bare_archive", folder]

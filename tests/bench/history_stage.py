@@ -1,4 +1,4 @@
-"""The history that `bench history` archives, and the ways to start over."""
+"""The history archived by `bench history`, and the ways to start over."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-# Settle every delivery: otherwise the measured senders would send the open ones.
+# Settle every delivery: otherwise the measured senders would send the open deliveries.
 _SETTLE = """
     UPDATE delivery_delivery delivery
     SET status = 'CANCELLED', settled_at = message.published_at + interval '1 second',
@@ -20,8 +20,8 @@ _FREE_LANES = """
     SET state = 'IDLE', reason = '', delivery_id = NULL, failures = 0, next_try_at = NULL,
         run_ids = '{}', run_attempts = '{}'
 """
-# The columns that a publication writes and the generator does not: without them there is nothing to
-# verify. Each message follows the one before, and all precede the first real transaction.
+# The columns written by a publication and not by the generator: without them there is nothing to
+# verify. Each message follows the previous, and all precede the first real transaction.
 _ACCEPT = """
     UPDATE delivery_message message
     SET owed = coalesce(owing.deliveries, 0), transaction_id = accepted.place,
@@ -35,8 +35,8 @@ _ACCEPT = """
     ) AS owing ON owing.message_id = accepted.id
     WHERE message.id = accepted.id
 """
-# The generator dates the attempts of a delivery that stops a lane for the console's display, some
-# before their message's publication: date those at the publication.
+# The generator dates the attempts of a stopping delivery for the console's display, some before
+# their message's publication: date those at the publication.
 _TRY_IN_TURN = """
     UPDATE delivery_loggedattempt attempt
     SET started_at = message.published_at

@@ -15,7 +15,7 @@ LOOK_EVERY_SECONDS = 0.05
 
 
 class BenchStep:
-    """A running step. `megabytes` is the sampled peak resident memory of its JVM."""
+    """A running step. `megabytes` is the sampled peak resident memory of the JVM."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.megabytes = 0.0
@@ -34,14 +34,14 @@ class BenchStep:
 
 @contextmanager
 def begun(name: str) -> Iterator[BenchStep]:
-    """Start `manage.py history NAME` in a process of its own; end it on leaving."""
-    # Keep its output out of the results.
+    """Start `manage.py history NAME` in a separate process; end it on leaving."""
+    # Keep the command's output out of the results.
     with child(str(settings.BASE_DIR / "manage.py"), "history", name, stdout=sys.stderr) as process:
         yield BenchStep(name, process)
 
 
 def _javas(pid: int) -> Iterator[int]:
-    """Yield the JVMs among the descendants of a process; a process that has ended has none."""
+    """Yield the JVMs among the descendants of a process; an ended process has none."""
     try:
         children = [
             int(word)

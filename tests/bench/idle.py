@@ -1,7 +1,7 @@
 """`bench idle`: the resources and the start-up time of a product without publications.
 
-It has a home and a database of its own. It is started twice: first in an empty home, where it
-creates the database, and then as after every restart; the promise is about the second start.
+It has a separate home and database. It is started twice: first in an empty home, where it creates
+the database, and then as after every restart; the promise is about the second start.
 """
 
 import time
@@ -13,7 +13,7 @@ from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, home, started
 
 MOST_MEGABYTES, MOST_PERCENT, MOST_SECONDS = 300, 2, 4
-# The time for start-up work that continues after the product is ready.
+# The time for start-up work after the product is ready.
 SETTLE_SECONDS = 10.0
 
 
@@ -39,7 +39,7 @@ def _taken(product: Started, *, seconds: float) -> list[BenchResult]:
     processes = usage.tree(product.pid)
     before = usage.computed(processes)
     time.sleep(seconds)
-    # Processes that started meanwhile have used resources, too.
+    # Processes started meanwhile have used resources, too.
     processes = usage.tree(product.pid)
     taken = usage.computed(processes) - before
     percents = {part: taken[part] / seconds / 10 for part in ("up", *usage.PARTS)}

@@ -1,4 +1,4 @@
-"""Several instances of the product on one database, each with a home of its own, like machines."""
+"""Several instances of the product on one database, each with a separate home, like machines."""
 
 import os
 import signal
@@ -35,14 +35,14 @@ class Instances:
         return [*usage.tree(os.getpid()), *usage.database(pid)]
 
     def shares(self, receiver: ReceiverProcess) -> list[int]:
-        """Return the number of requests that each instance has sent.
+        """Return the number of requests of each instance.
 
-        Only connections that are still open count: senders keep idle ones for some seconds.
+        Only open connections count: senders keep idle connections for some seconds.
         """
         return [self._requests(instance, receiver) for instance in self._running]
 
     def kill_busiest(self, receiver: ReceiverProcess) -> None:
-        """Kill, all at once, the processes of the instance that has sent most."""
+        """Kill, all at once, the processes of the busiest instance."""
         busiest = max(self._running, key=lambda instance: self._requests(instance, receiver))
         self._running.remove(busiest)
         for process in usage.tree(busiest.pid):

@@ -11,7 +11,7 @@ class AnswerError(Exception):
 
 
 class KeepAliveConnection(asyncio.Protocol):
-    """Sends one request at a time and reads its answer, which has a content-length."""
+    """Sends one request at a time and reads the answer, which has a content-length."""
 
     def __init__(self, headers: str) -> None:
         self._headers = headers.encode()
@@ -29,7 +29,7 @@ class KeepAliveConnection(asyncio.Protocol):
     async def ask(
         self, method: bytes, path: bytes, body: bytes = b"", *, headers: bytes = b""
     ) -> bytes:
-        """Return the body of the answer; raise AnswerError unless its status is 2xx."""
+        """Return the body of the answer; raise AnswerError unless the status is 2xx."""
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(
             b"%s %s HTTP/1.1\r\n%s%scontent-length: %d\r\n\r\n%s"

@@ -1,8 +1,8 @@
-"""`bench latency`: the time from a message's post to its receivers, in an idle product.
+"""`bench latency`: the time from a message's post to the receivers, in an idle product.
 
 Each message goes to all subscribers. Publisher and receiver share the clock of this machine. The
-times of a bare chain, with the same publisher at the same pace, and of one POST and one durable
-commit are printed alongside.
+times of a bare chain, with the same publisher at the same pace, and of a POST and a durable commit
+are printed alongside.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ WARM_UP_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyLoad:
-    """A number of subscribers, each one's messages per second, and limits in milliseconds."""
+    """A number of subscribers, the messages per second of each, and limits in milliseconds."""
 
     subscribers: int
     rate: float
@@ -99,7 +99,7 @@ def _bare_milliseconds(measuring: Measuring, load: LatencyLoad) -> list[float]:
 
 
 def _posted(measuring: Measuring, pace: PublishingPace, *, subscribers: int) -> Mapping[int, float]:
-    """Publish at that pace and wait for all requests; return the moment of each message."""
+    """Publish at the pace and wait for all requests; return the moment of each message."""
     measuring.receiver.reset()
     publisher = PacedPublisher(pace)
     publisher.publish()

@@ -27,7 +27,7 @@ from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.web import web
 from tests.system.faults import pgbouncer
 
-# Of the rate of one instance; other instances on the same machine take some of it.
+# Of the rate of a single instance; other instances on the same machine take some of it.
 WANTED = 0.8
 MOST_HAND_OVER_SECONDS = 2.0
 # The instance is killed in the middle of the time.
@@ -47,7 +47,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSample:
-    """One round with so many instances; latencies in milliseconds.
+    """A round with so many instances; latencies in milliseconds.
 
     `shares` are the requests of each instance while the backlog was drained. `handed_over` is the
     longest time from publisher to receiver after an instance was killed, in seconds; 0 if none was.
@@ -63,7 +63,7 @@ class MachineSample:
 
 
 class MachineRound:
-    """One round: its instances, the subscribers, and a web server to which is published."""
+    """A round: the instances, the subscribers, and a web server for publishing."""
 
     def __init__(self, measuring: Measuring, cast: stage.BenchSetup, *, port: int) -> None:
         self._measuring = measuring
@@ -134,7 +134,7 @@ class MachineRound:
     ) -> dict[tuple[int, int], float]:
         """Return the seconds until each delivery came first, by message and place in the order.
 
-        Only the repeat of an attempt that a crash left without an outcome may come twice.
+        Only the repeat of an attempt left without an outcome by a crash may come twice.
         """
         receiver = self._measuring.receiver
         expected = len(publisher.posted) * self._cast.lanes

@@ -19,8 +19,7 @@ from tests.bench.measuring import Measuring
 from tests.bench.results import BenchReceipt, BenchResult, compare, compare_costs
 from tests.bench.web import web
 
-# Messages per second that suffice with PostgreSQL on two cores, whatever the database alone
-# achieves.
+# Sufficient messages per second with PostgreSQL on two cores, whatever the database alone achieves.
 ENOUGH = 3_000
 DEPTH_COSTS_AT_MOST = 1.2
 SHALLOW = "inturn_shallow"
@@ -49,9 +48,9 @@ def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
 
 
 def deep_and_shallow(measuring: Measuring) -> list[BenchResult]:
-    """Compare a deep mailbox with a shallow one.
+    """Compare a deep mailbox with a shallow mailbox.
 
-    Each has a database of its own: otherwise the tables would be deep for both.
+    Each has a separate database: otherwise the tables would be deep for both.
     """
     sizes = measuring.sizes
     stage.clear()
@@ -88,7 +87,7 @@ def _rate(measuring: Measuring, mailbox: Mailbox, port: int, *, messages: int) -
     drained = mailbox.drain(
         port, clients=sizes.mailbox_clients, batch=sizes.mailbox_batch, messages=messages
     )
-    # A message that is acknowledged and not recorded will come again: that is no better than lost.
+    # A message acknowledged and not recorded will come again: no better than lost.
     arrived = min(drained.got, drained.acknowledged, mailbox.delivered() - delivered)
     measuring.receipt += BenchReceipt(
         expected=messages,

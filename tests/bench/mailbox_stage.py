@@ -54,7 +54,7 @@ _DELIVERED = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mailbox:
-    """A mailbox in the database of that name, Django's own or a copy."""
+    """A mailbox in the database of the name, Django's own or a copy."""
 
     subscriber: str
     key: str
@@ -76,8 +76,8 @@ class Mailbox:
                 connection.execute(_FILL, (count, self.event_type_id, BODY, self.subscription_id))
 
     def vacuum_and_checkpoint(self) -> None:
-        """Do autovacuum's work for a mailbox that fills up gradually, and leave no checkpoint to
-        the measurement.
+        """Do autovacuum's work for a gradually filled mailbox, and leave no checkpoint to the
+        measurement.
         """
         with self.connect() as connection:
             connection.execute(
@@ -93,7 +93,7 @@ class Mailbox:
         return count
 
     def drain(self, port: int, *, clients: int, batch: int, messages: int) -> Drained:
-        """Fetch and acknowledge so many messages with clients of the web server at that port."""
+        """Fetch and acknowledge so many messages with clients of the web server at the port."""
         plan = MailboxPlan(
             port=port,
             mailbox=self.subscriber,
@@ -106,7 +106,7 @@ class Mailbox:
 
 
 def make_mailbox(name: str) -> Mailbox:
-    """Create a subscriber with one PULL subscription, and the key to fetch."""
+    """Create a subscriber with a PULL subscription, and the key to fetch."""
     subscriber = Subscriber.objects.create(name=f"bench-{name}")
     event_type = EventType.objects.create(name=f"Bench.{name}")
     subscription = Subscription.objects.create(

@@ -15,7 +15,7 @@ from subscriptions.models import (
 from tests.bench.matching import FILTERS
 from tests.bench.stage import BenchSetup, analyze
 
-# True of the benchmark's message, so that one of the many filters lets it through.
+# True of the benchmark's message, so one of the many filters lets it through.
 MATCHING_FILTER = "$$->'Body'->>'original' LIKE 'webhooks%'"
 # The other subscriptions are spread over so many event types.
 OTHER_EVENT_TYPES = 1_000
@@ -24,7 +24,7 @@ BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSize:
-    """Subscribers, each with a lane; subscriptions in all; and filters of one event type."""
+    """Subscribers, each with a lane; subscriptions in all; and filters of an event type."""
 
     subscribers: int
     subscriptions: int

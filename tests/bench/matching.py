@@ -1,7 +1,7 @@
 """`bench publish`, scenario `filters`: how long matching takes with a thousand filters.
 
-A web server remembers the subscriptions of an event type, and evaluates each one's filter for each
-message. It reads them again after a change: that must not take longer with more subscriptions of
+A web server remembers the subscriptions of an event type, and evaluates each filter for each
+message. It reads them again after a change: it must not take longer with more subscriptions of
 other event types.
 """
 
@@ -22,7 +22,7 @@ from tests.bench.results import BenchResult, at_most
 MOST_MILLISECONDS = 1.0
 MOST_GROWTH = 1.2
 OTHERS = 9
-# One in three looks at a header, one at two fields of the body, one at a beginning.
+# A third looks at a header, a third at two fields of the body, a third at a beginning.
 FILTERS = (
     "$$->'Header'->>'project' = 'p{number}'",
     "$$->'Body'->>'project' = 'p{number}' AND $$->'Body'->>'stage' = 'done'",
@@ -76,7 +76,7 @@ def _filtered(name: str, url: str, filters: int) -> EventType:
 
 def _measured(event_type: EventType, rounds: int) -> MatchingTimes:
     index = read_index(event_type)
-    # Reading the message is part of it; compiling the filters is not: that is done once.
+    # Reading the message is part of it; compiling the filters is not: it is done once.
     times = _milliseconds(lambda: matching(index), rounds)
     readings = _milliseconds(lambda: [read_index(event_type)], rounds)
     return MatchingTimes(message=median(times), reading=median(readings))

@@ -1,4 +1,4 @@
-"""The measurement of one backlog in the product, or of a bare loop's posts, at the receiver."""
+"""The measurement of a backlog in the product, or of a bare loop's posts, at the receiver."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ COMMIT_SECONDS = 10.0
 
 
 class Measuring:
-    """The receiver and its requests so far. `receipt` accumulates over all rounds."""
+    """The receiver and the requests so far. `receipt` accumulates over all rounds."""
 
     def __init__(self, sizes: BenchSizes, receiver: children.ReceiverProcess) -> None:
         self.sizes = sizes
@@ -66,13 +66,13 @@ class Measuring:
         return rate_of(tally)
 
     def bare(self, loop: str, *, concurrency: int, messages: int) -> float:
-        """Run a bare loop, and return its rate."""
+        """Run a bare loop, and return the rate."""
         self.receiver.reset()
         children.run_bare(loop, self.receiver.url, concurrency=concurrency, messages=messages)
         return rate_of(self.receiver.tally())
 
     def bare_round_trips(self, messages: int) -> list[float]:
-        """Post and commit in turn with one client, and return the seconds of each round."""
+        """Post and commit in turn with a single client, and return the seconds of each round."""
         self.bare("commit", concurrency=1, messages=messages)
         moments = [at for _, at in self.receiver.arrivals()]
         return [later - earlier for earlier, later in pairwise(moments)]
@@ -88,10 +88,10 @@ class Measuring:
     ) -> None:
         """Add the tally to the receipt; `already` deliveries were delivered before.
 
-        Messages that several clients post at the same moment have no order. Repetitions of `marked`
+        Messages posted by several clients at the same moment have no order. Repetitions of `marked`
         deliveries are no fault: a crash left them in doubt.
         """
-        # A delivery that arrived and is not recorded will come again: that is no better than lost.
+        # A delivery arrived and not recorded will come again: no better than lost.
         arrived = min(tally["got"], stage.delivered() - already)
         self.receipt += BenchReceipt(
             expected=expected,

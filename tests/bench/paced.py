@@ -34,7 +34,7 @@ class PublishingPace:
 class PacedPublisher:
     """`posted` has, by message id, the moment of the monotonic clock at which each message was due.
 
-    A post that waits for a free connection counts as late.
+    A post waiting for a free connection counts as late.
     """
 
     def __init__(self, pace: PublishingPace) -> None:

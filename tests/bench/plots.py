@@ -9,13 +9,13 @@ WIDTH, HEIGHT = 720, 300
 LEFT, TOP, PANEL_WIDTH, PANEL_HEIGHT, BETWEEN = 60, 50, 270, 180, 70
 LINES = 4
 COLOURS = ("#0f766e", "#b45309", "#4338ca")
-# Readable in a dark page, too: the picture has its own background.
+# Readable in a dark page, too: the picture has a background.
 GROUND, TEXT, GRID = "#ffffff", "#374151", "#d1d5db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Lines by name, each with one value per step; the title has the unit."""
+    """Lines by name, each with a value per step; the title has the unit."""
 
     title: str
     lines: Mapping[str, Sequence[float]]
@@ -97,6 +97,6 @@ def _x(left: int, place: int, count: int) -> float:
 
 
 def ceiling(value: float) -> float:
-    """Return the smallest of 1, 2, 4, 5 or 8 times a power of ten that is not below the value."""
+    """Return the smallest of 1, 2, 4, 5 or 8 times a power of ten not below the value."""
     power = 10.0 ** (len(str(int(value))) - 1) if value >= 1 else 0.1
     return next(factor * power for factor in (1, 2, 4, 5, 8, 10, 20) if factor * power >= value)

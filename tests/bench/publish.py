@@ -1,6 +1,6 @@
 """`bench publish`: the rate at which messages are accepted over HTTP.
 
-It is compared with bare transactions that store as much.
+It is compared with bare transactions storing as much.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Publishers: each posts messages, one request after the other, over a keep-alive connection.
+"""Publishers: each posts messages, in turn, over a keep-alive connection.
 
-It is a process of its own, `python -m tests.bench.publishers`, with its PublishLoad as JSON.
+It is a separate process, `python -m tests.bench.publishers`, with a PublishLoad as JSON.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class PublishLoad:
 
 
 class Publishers:
-    """`left` is the number of messages that no connection has posted or is about to post."""
+    """`left` is the number of messages neither posted nor about to be posted by a connection."""
 
     def __init__(self, load: PublishLoad) -> None:
         self._load = load

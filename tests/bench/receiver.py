@@ -1,7 +1,7 @@
 """The receiver of the benchmark: answers 200 as fast as Python can, and records the requests.
 
-It is a process of its own, `python -m tests.bench.receiver`, that prints its port. It parses as
-little of a request as possible: bare loops use it too, and its cost reduces both rates. Requests on
+It is a separate process, `python -m tests.bench.receiver`, which prints the port. It parses as
+little of a request as possible: bare loops use it too, and the cost reduces both rates. Requests on
 `/hang/…` get no answer, and those on `/any/…` may come in any order, with any query string.
 """
 
@@ -41,9 +41,9 @@ class Tally:
         self.first_at = 0.0
         self.last_at = 0.0
         self.ids: defaultdict[bytes, list[int]] = defaultdict(list)
-        # The message's id of each request, 0 if it has none, and its moment on the monotonic clock.
+        # The message's id of each request, 0 if it has none, and the moment on the monotonic clock.
         self.arrivals: list[tuple[int, float]] = []
-        # The requests of each client, by the port of its connection.
+        # The requests of each client, by the port of the connection.
         self.clients: Counter[int] = Counter()
 
     def count(self, path: bytes, head: bytes, *, client: int) -> None:
@@ -59,7 +59,7 @@ class Tally:
             self.ids[path.partition(b"?")[0]].append(id)
 
     def as_json(self) -> dict[str, Any]:
-        """`got` counts deliveries that came at least once, `duplicated` the further requests."""
+        """`got` counts deliveries received at least once, `duplicated` the further requests."""
         got = sum(len(set(ids)) for ids in self.ids.values())
         return {
             "requests": self.requests,
@@ -76,7 +76,7 @@ class Tally:
 
 
 def out_of_order(ids: list[int]) -> int:
-    """Return how many ids came for the first time after a later one."""
+    """Return how many ids came for the first time after a later id."""
     seen: set[int] = set()
     latest = wrong = 0
     for id in ids:
@@ -87,7 +87,7 @@ def out_of_order(ids: list[int]) -> int:
 
 
 class ReceivingConnection(asyncio.Protocol):
-    """One connection of a client that sends its next request only after an answer."""
+    """A connection of a client which sends the next request only after an answer."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally

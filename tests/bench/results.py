@@ -12,15 +12,15 @@ from typing import Any
 
 from django.db import connection
 
-# The units that are printed without decimal places.
+# The units printed without decimal places.
 _WHOLE = frozenset({"/s", "µs", "MB"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchResult:
-    """A value with its limit; `wanted` is the promised ratio of the two.
+    """A value with a limit; `wanted` is the promised ratio of the two.
 
-    A value that is `enough` meets the promise with any ratio. Without `wanted` nothing is promised:
+    A value with `enough` meets the promise with any ratio. Without `wanted` nothing is promised:
     the value explains others.
     """
 
@@ -146,7 +146,7 @@ def at_most(name: str, value: float, limit: float | None, *, unit: str) -> Bench
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest value that so many percent of all values do not exceed."""
+    """Return the smallest value not exceeded by so many percent of all values."""
     ordered = sorted(values)
     return ordered[max(math.ceil(len(ordered) * percent / 100) - 1, 0)]
 
@@ -154,7 +154,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def print_report(
     bench: str, results: Sequence[BenchResult], receipt: BenchReceipt, *, as_json: bool
 ) -> None:
-    """Print one JSON object, or the same for people."""
+    """Print a JSON object, or the same for people."""
     if as_json:
         report = {
             "bench": bench,

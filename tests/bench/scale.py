@@ -1,6 +1,6 @@
 """`bench scale`: rate and latency by the number of subscribers and of stored deliveries.
 
-The rate is that of a backlog which the senders of a started product drain; the latency, from the
+The rate is of a backlog drained by the senders of a started product; the latency, from the
 publisher to the receiver, is measured at two messages per second, each to all subscribers.
 """
 

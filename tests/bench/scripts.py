@@ -1,9 +1,9 @@
-"""`bench scripts`: lanes with scripts drain a backlog, and a lane without one keeps its speed.
+"""`bench scripts`: lanes with scripts drain a backlog, and a lane without scripts keeps its speed.
 
 First the scripted lanes send as fast as they can. Then they send at a pace of WANTED_RATE together,
 and so do as many lanes without scripts in their turn: the unscripted lane beside them has a
-receiver of its own. It sends as fast as it can, and then at a pace of LANE_RATE, as a lane in use
-does. Only the time counts in which all were at work. If the cores were busy all that time, the lane
+separate receiver. It sends as fast as it can, and then at a pace of LANE_RATE, as a lane in use
+does. Only the time counts in which all were at work. If the cores were busy all the time, the lane
 was slower because the machine was full.
 """
 
@@ -38,7 +38,7 @@ LANE_RATE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneRates:
-    """Deliveries per second, and the number of cores that were busy meanwhile.
+    """Deliveries per second, and the number of busy cores meanwhile.
 
     `delays` are the seconds by which each delivery of a lane with a pace arrived late.
     """
@@ -51,7 +51,7 @@ class LaneRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneBesideOthers:
-    """The unscripted lane with its receiver."""
+    """The unscripted lane with the receiver."""
 
     measuring: Measuring
     receiver: children.ReceiverProcess
@@ -129,7 +129,7 @@ def _rates_meanwhile(
 
 
 def _delays(arrivals: Sequence[float], rate: float) -> list[float]:
-    """Return by how many seconds each arrived after its pace's time: 0 is the quickest of them."""
+    """Return by how many seconds each arrived after the pace's time: 0 is the quickest of them."""
     due, late = arrivals[0], []
     for at in arrivals:
         late.append(at - due)

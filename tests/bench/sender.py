@@ -1,4 +1,4 @@
-"""One sender process until SIGTERM, as in the cluster: `python -m tests.bench.sender`."""
+"""A sender process until SIGTERM, as in the cluster: `python -m tests.bench.sender`."""
 
 import asyncio
 import signal

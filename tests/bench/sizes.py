@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class BenchSizes:
     """Delivery counts are per round: product and bare loops take turns.
 
-    `senders` is the number of processes that serve 100 lanes: an installation's default
-    (SENDER_PROCESSES). One process serves a single lane, and also thousands of them.
+    `senders` is the number of processes for 100 lanes: an installation's default
+    (SENDER_PROCESSES). A single process serves a single lane, and also thousands of them.
     """
 
     rounds: int = 5
@@ -19,7 +19,7 @@ class BenchSizes:
     few_deliveries: int = 10_000
     posts: int = 30_000
     posts_from_threads: int = 3_000
-    # With short turns, other load on the machine is less likely to slow one side only.
+    # With short turns, other load on the machine is less likely to slow a single side.
     alone_rounds: int = 9
     alone: int = 3_000
     many_lanes: int = 5_000
@@ -46,7 +46,7 @@ class BenchSizes:
     scale_backlog: int = 20_000
     stored: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
     growth_rounds: int = 3
-    # Subscribers, subscriptions, and filters of one event type.
+    # Subscribers, subscriptions, and filters of an event type.
     configured: tuple[tuple[int, int, int], ...] = ((100, 1_000, 200), (10_000, 100_000, 20_000))
     page_rounds: int = 20
     # A folder for plots; none if empty.

@@ -32,7 +32,7 @@ NEVER_CAUGHT_UP = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSetup:
-    """One scenario's subscribers and event type: each message goes to so many `lanes`."""
+    """A scenario's subscribers and event type: each message goes to so many `lanes`."""
 
     event_type: EventType
     publisher: Publisher
@@ -40,7 +40,7 @@ class BenchSetup:
     hanging: int = 0
 
     def let_in(self, *, hanging: bool) -> None:
-        """Make the subscriptions ACTIVE, the hanging ones only if `hanging`."""
+        """Make the subscriptions ACTIVE, the hanging subscriptions only if `hanging`."""
         names = [HEALTHY, HANGING] if hanging else [HEALTHY]
         self.event_type.subscriptions.filter(name__in=names).update(
             status=SubscriptionStatus.ACTIVE
@@ -49,8 +49,8 @@ class BenchSetup:
     def keep_pace(self, rate: float) -> None:
         """Let each lane begin at most about so many deliveries per second, as after a release.
 
-        The lanes' rates differ by up to a tenth: with one rate all lanes would send at the same
-        moments, and share their commits as lanes in use do not.
+        The lanes' rates differ by up to a tenth: with the same rate all lanes would send at the
+        same moments, and share their commits as lanes in use do not.
         """
         lanes = Lane.objects.filter(subscriber__subscriptions__event_type=self.event_type)
         for place, lane in enumerate(lanes.order_by("pk")):
@@ -91,7 +91,7 @@ class BenchSetup:
 def make_cast(
     name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30
 ) -> BenchSetup:
-    """Create an event type with so many subscribers of one subscription each."""
+    """Create an event type with so many subscribers with a subscription each."""
     event_type = EventType.objects.create(name=f"Bench.{name}")
     publisher, _ = Publisher.objects.get_or_create(name="bench")
     policy = Policy.objects.get(name="teamforge")
@@ -120,7 +120,7 @@ def make_cast(
 
 
 def make_queue_cast(name: str, *, url: str, endpoints: int) -> BenchSetup:
-    """Create a QUEUE event type with one group of endpoints; the receiver sees one endpoint."""
+    """Create a QUEUE event type with a group of endpoints; the receiver sees a single endpoint."""
     event_type = EventType.objects.create(name=f"Bench.{name}", kind=Kind.QUEUE)
     publisher, _ = Publisher.objects.get_or_create(name="bench")
     policy = Policy.objects.get(name="teamforge")
@@ -139,13 +139,13 @@ def make_queue_cast(name: str, *, url: str, endpoints: int) -> BenchSetup:
 
 @dataclass(frozen=True, slots=True)
 class WaitingDeliveries:
-    """Deliveries in the retry lane that do not become due during the measurement."""
+    """Deliveries in the retry lane not due during the measurement."""
 
     subscription: Subscription
     count: int
 
     def fill(self) -> None:
-        """Fill the retry lane with messages that were tried once, as a sender leaves them."""
+        """Fill the retry lane with messages tried once, as a sender leaves them."""
         with connection.cursor() as cursor:
             cursor.execute(
                 _FILL, [self.count, self.subscription.event_type_id, BODY, self.subscription.pk]
@@ -190,7 +190,7 @@ def make_waiting(name: str, *, url: str, count: int) -> WaitingDeliveries:
 
 
 def analyze() -> None:
-    """Collect the statistics that a database in use has."""
+    """Collect the statistics of a database in use."""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 
@@ -203,8 +203,8 @@ def clear() -> None:
             "delivery_idempotencykey, delivery_journalentry, delivery_callback, "
             "delivery_failurenotice, delivery_dedupkey, delivery_scriptoutput"
         )
-        # Before the backlog, not after it: in normal use messages are written and settled within
-        # one checkpoint.
+        # Before the backlog, not after it: in normal use messages are written and settled within a
+        # checkpoint.
         cursor.execute("CHECKPOINT")
     Lane.objects.update(
         state="IDLE",
@@ -230,7 +230,7 @@ def senders() -> int:
 
 
 def written() -> tuple[int, int]:
-    """Return the bytes of WAL so far, and its flushes: sessions report them within a second."""
+    """Return the bytes of WAL so far, and the flushes: sessions report them within a second."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint, sum(fsyncs)::bigint"
@@ -241,7 +241,7 @@ def written() -> tuple[int, int]:
 
 
 def lost_attempts() -> int:
-    """Return the number of attempts that a crash left without an outcome, as recorded."""
+    """Return the number of attempts left without an outcome by a crash, as recorded."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM delivery_loggedattempt WHERE outcome = 'LOST'")
         (count,) = cursor.fetchone() or (0,)

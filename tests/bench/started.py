@@ -1,4 +1,4 @@
-"""A started product: all processes of `up`, in a home of its own."""
+"""A started product: all processes of `up`, in a separate home."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from tests.bench.web import free_port
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """It reported ready `ready_seconds` after its start."""
+    """It reported ready `ready_seconds` after the start."""
 
     pid: int
     port: int
@@ -29,7 +29,7 @@ class Started:
 def started(home: Path, **given: str) -> Iterator[Started]:
     """Run `up` with these variables until leaving.
 
-    Without DATABASE_URL it starts a database of its own in the home.
+    Without DATABASE_URL it starts a database in the home.
     """
     port = free_port()
     changed = {
@@ -72,7 +72,7 @@ def started_beside(**changed: str) -> Iterator[Started]:
 
 @contextmanager
 def home() -> Iterator[Path]:
-    """Yield a folder for one installation; remove it on leaving."""
+    """Yield a folder for an installation; remove it on leaving."""
     made: Any = tempfile.TemporaryDirectory(prefix="inturn-bench-", ignore_cleanup_errors=True)
     with made as name:
         folder = Path(name)

@@ -29,7 +29,7 @@ RESULT = {
 
 
 def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.CompletedProcess[str]:
-    # The benchmark creates everything in the temporary folder: with a folder of its own, leftovers
+    # The benchmark creates everything in the temporary folder: with a separate folder, leftovers
     # are visible.
     environment = os.environ | {"TMPDIR": str(home)}
     ended = subprocess.run(
@@ -40,7 +40,7 @@ def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.Comple
         timeout=300,
         check=False,
     )
-    # `up` warns of an old Python; that is no fault of the benchmark.
+    # `up` warns of an old Python; it is no fault of the benchmark.
     lines = ended.stderr.splitlines(keepends=True)
     ended.stderr = "".join(line for line in lines if "warning: Python" not in line)
     return ended
@@ -56,7 +56,7 @@ def home() -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_benchmark_prints_only_results_and_cleans_up(home: Path) -> None:
-    """One test: run in parallel, each of several tests would start with a bench of its own."""
+    """A single test: run in parallel, each of several tests would start with another bench."""
     ended = bench("--json", home=home)
     assert (ended.returncode, ended.stderr) == (0, "")
     report = orjson.loads(ended.stdout)
@@ -90,7 +90,7 @@ def insist_that_each_number_stands_beside_its_limit(report: dict[str, Any]) -> N
         (1, "MB"),
         (0.9, "/s"),
     ]
-    # With one round the median is that round's ratio. Before it, two numbers were rounded.
+    # With a single round the median is the round's ratio. Before it, two numbers were rounded.
     for result in report["results"]:
         value, limit = result["value"], result["limit"]
         assert result["ratio"] >= (value - 0.05) / (limit + 0.05) - 0.001
@@ -98,8 +98,8 @@ def insist_that_each_number_stands_beside_its_limit(report: dict[str, Any]) -> N
 
 
 def insist_that_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
-    # 10 lanes × 20 messages, 3 lanes × 20, 50 for one alone, twice 45 healthy lanes × 4, and twice
-    # 10 lanes × 20 for the retries.
+    # 10 lanes × 20 messages, 3 lanes × 20, 50 for a lane alone, twice 45 healthy lanes × 4, and
+    # twice 10 lanes × 20 for the retries.
     expected = 200 + 60 + 50 + 2 * 180 + 2 * 200
     assert report["receiver"] == {
         "expected": expected,
@@ -200,8 +200,8 @@ def test_publishing_is_measured_too(home: Path) -> None:
         *((0.5, "/s"), (0.9, "/s"), (0.9, "/s"), (0.5, "/s")),
         *((1, "ms"), (1, "ms"), (None, "ms"), (1, "ms")),
     ]
-    # 500 deliveries or one message per connection, whichever is more, for each of three loads; and
-    # 16 batches.
+    # 500 deliveries or a message per connection, whichever is more, for each of three loads; and 16
+    # batches.
     counts = {"expected": 1778, "got": 1778, "lost": 0, "duplicated": 0, "out_of_order": 0}
     assert report["receiver"] == counts
 

@@ -20,8 +20,7 @@ def test_every_page_is_measured_against_its_limit() -> None:
     assert report["bench"] == "console"
     took = {result["name"]: result for result in report["results"]}
     assert all(result["unit"] == "ms" and result["wanted"] == 1 for result in took.values())
-    # With so few rows every page is quick on any machine; an answer that is an error counts as a
-    # minute.
+    # With so few rows every page is quick on any machine; an error as answer counts as a minute.
     assert [name for name, result in took.items() if result["value"] > 30_000] == []
     for page in (
         "overview",

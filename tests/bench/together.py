@@ -29,13 +29,13 @@ SAMPLE_SECONDS = 0.5
 # The backlog has grown if at the end it exceeds the deliveries of so many seconds.
 MOST_BACKLOG_SECONDS = 1.0
 FLOOD_CONNECTIONS, MOST_FLOOD_SECONDS = 16, 5.0
-# More than are accepted in that time.
+# More than are accepted in the time.
 MOST_FLOODED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedStage:
-    """A started product, its subscribers and a publisher's key."""
+    """A started product, the subscribers and a publisher's key."""
 
     product: Started
     cast: stage.BenchSetup

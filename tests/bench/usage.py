@@ -1,4 +1,4 @@
-"""The resources that the processes of a started product use, from Linux's /proc."""
+"""The resources used by the processes of a started product, from Linux's /proc."""
 
 import os
 from collections import Counter, defaultdict
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-# A part is recognised by a text in the command line of its processes; `up` is the rest.
+# A part is recognised by a text in the command line of the processes; `up` is the rest.
 PARTS = ("postgres", "granian", "qcluster")
 _SOCKET = "socket:["
 
@@ -20,7 +20,7 @@ class Process:
 
 
 def tree(pid: int) -> list[Process]:
-    """Return a process with all its descendants."""
+    """Return a process with all descendants."""
     children: defaultdict[int, list[int]] = defaultdict(list)
     for known_pid in _pids():
         children[_parent(known_pid)].append(known_pid)
@@ -46,20 +46,20 @@ def computed(processes: Iterable[Process]) -> Counter[str]:
     tick = 1000 // os.sysconf("SC_CLK_TCK")
     found: Counter[str] = Counter()
     for process in processes:
-        # User and system time, of the process and of the children that it has waited for.
+        # User and system time, of the process and of the children waited for.
         found[process.part] += tick * sum(map(int, _stat(process.pid)[11:15]))
     return found
 
 
 def busy_seconds() -> float:
-    """Return the processor time that the machine has spent so far on any work, of all its cores."""
+    """Return the machine's processor time so far for any work, of all cores."""
     # User, nice, system, idle, waiting for disks, interrupts (two), stolen.
     ticks = [int(text) for text in (PROC / "stat").read_text().split(maxsplit=9)[1:9]]
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def local_ports(processes: Iterable[Process], *, to: int) -> set[int]:
-    """Return the ports of the connections of these processes to that port of 127.0.0.1."""
+    """Return the ports of the connections of these processes to the port of 127.0.0.1."""
     inodes = {inode for process in processes for inode in _sockets(process.pid)}
     found = set()
     for line in (PROC / "net" / "tcp").read_text().splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""Two people apply documents at once: one is applied, the other must be planned again."""
+"""Two people apply documents at once: the first is applied, the other must be planned again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def applying(content: Any, *, prune: bool = False) -> Callable[[], object]:
-    """Plan now, and return a function that applies that plan."""
+    """Plan now, and return a function to apply the plan."""
     document = checked_document(content, lookup=lookup_of_mapping({}), prune=prune)
     digest = plan_document(document).digest
     return lambda: apply_document(document, digest=digest, actor="tester")

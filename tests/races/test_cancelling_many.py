@@ -31,7 +31,7 @@ def work_off() -> None:
 
 
 def settle(row: Delivery) -> None:
-    """Settle it as the sender of its lane does."""
+    """Settle it as the lane's sender does."""
 
     async def scenario(commits: GroupCommit) -> None:
         lane_id = row.lane_id or 0
@@ -46,7 +46,7 @@ def test_a_delivery_being_settled_by_a_sender_stays_settled() -> None:
     running = job()
 
     def delivered() -> None:
-        # As the sender's statement leaves the row until its commit.
+        # As the sender's statement leaves the row until the commit.
         factories.settle(row, Status.DELIVERED)
 
     assert meet(delivered, work_off) is None

@@ -1,4 +1,4 @@
-"""Endpoints that are reached at once: their rows are locked in one order, without deadlocks."""
+"""Endpoints reached at once: their rows are locked in a fixed order, without deadlocks."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -39,7 +39,7 @@ async def until_idle(lane: SenderLane) -> None:
 def test_a_message_that_commits_after_the_read_is_sent_when_the_lane_is_notified(
     endpoint: ReceiverEndpoint, subscription: Subscription
 ) -> None:
-    """Although its id is lower than that of the message that was read."""
+    """Although the id is lower than the read message's."""
     lane_id = subscription.subscriber.lane.pk
 
     async def scenario(claims: Claims, context: SenderContext) -> None:

@@ -1,4 +1,4 @@
-"""A hold meets publishing, a run, another hold, and the chore that releases."""
+"""A hold meets publishing, a run, another hold, and the releasing chore."""
 
 import asyncio
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def publishing(subscription: Subscription) -> Callable[[], object]:
 
 
 def is_active(subscription: Subscription) -> bool:
-    """Return the status that a sender reads again before it sends."""
+    """Return the status read again by a sender before sending."""
 
     async def reading() -> bool:
         reader = ReadConnection(name="inturn reader test")

@@ -1,4 +1,4 @@
-"""Publishers of the halves of one join at the same moment: it is completed once."""
+"""Publishers of the halves of a join at the same moment: it is completed once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Several clients of one mailbox, each with its own connection: no two get the same message."""
+"""Several clients of a mailbox, each with a connection: no two get the same message."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ from tests.unit.delivery.mailbox.box import (
 )
 
 CLIENTS = 6
-# Server processes count fetches in so many rows (`delivery/mailbox/sql/fetch.sql`); two that share
-# one wait for each other.
+# Server processes count fetches in so many rows (`delivery/mailbox/sql/fetch.sql`); two clients on
+# the same connection wait for each other.
 PLACES = 16
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,7 +106,7 @@ def test_two_clients_never_share_returned_messages_of_several_subscriptions(
 def another_client(act: Callable[[], object]) -> Iterator[None]:
     """Act as another client, whose transaction is committed when the block ends.
 
-    The other client counts its fetches in another row than this connection.
+    The other client counts fetches in another row than this connection.
     """
     with unfinished(act) as other:
         while backend() % PLACES == other % PLACES:

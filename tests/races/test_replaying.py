@@ -100,7 +100,7 @@ class TestRetention:
             run_whole()
         assert are_there(row.message, other.message) == [True, False]
         run_whole()
-        # Its new delivery is not settled.
+        # The new delivery is not settled.
         assert are_there(row.message) == [True]
         assert len(made(replay)) == 1
 

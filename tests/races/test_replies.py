@@ -1,4 +1,4 @@
-"""Replies to one delivery at the same moment, and during settlement and retention."""
+"""Replies to a delivery at the same moment, and during settlement and retention."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -33,7 +33,7 @@ def report() -> int:
 
 
 def group(*statuses: Status) -> list[Delivery]:
-    """Create a QUEUE message that reports failed groups; a failure has its notice."""
+    """Create a QUEUE message about failed groups; a failure has a notice."""
     queue = factories.event_type(kind="QUEUE", errors_when="GROUP")
     message = factories.message(event_type=queue)
     fields = {"message": message, "queue_group": 0}

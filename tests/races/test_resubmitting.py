@@ -25,7 +25,7 @@ def kinds() -> list[str]:
 
 
 def deliver(row: Delivery) -> None:
-    """Settle it as the sender of its queue lane does, with its siblings."""
+    """Settle it as the queue lane's sender does, with the siblings."""
 
     async def scenario(commits: GroupCommit) -> None:
         lane_id = row.lane_id or 0
@@ -92,7 +92,7 @@ def test_a_sibling_that_a_sender_is_just_settling_is_waited_for() -> None:
     refused, pending = group(Status.REJECTED, Status.PENDING)
 
     def settle() -> None:
-        # As the sender's statement leaves the row until its commit.
+        # As the sender's statement leaves the row until the commit.
         factories.settle(pending, Status.DELIVERED)
 
     found = meet(settle, partial(resubmit_delivery, refused.pk, actor="ann"))

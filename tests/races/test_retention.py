@@ -178,7 +178,7 @@ class TestPublishers:
         assert DedupKey.objects.get().delivery_id == newest.pk
 
     def test_are_not_held_up_by_a_pass(self) -> None:
-        """Many messages are published during a pass: a waiting publisher would publish one.
+        """Many messages are published during a pass: a waiting publisher would publish a message.
 
         The figures are printed.
         """

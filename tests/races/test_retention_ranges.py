@@ -1,4 +1,4 @@
-"""Dropping a range of messages meets another change: one of the two happens, as a whole."""
+"""Dropping a range of messages meets another change: either happens, as a whole."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def _removes_all(settings: Settings) -> None:
 
 @pytest.fixture
 def whole() -> Iterator[MessageRange]:
-    """Yield a removable range with two deliveries, one IN_DOUBT, behind one that stays."""
+    """Yield a removable range with two deliveries, one IN_DOUBT, behind a staying range."""
     with ids_put_back():
         go_on_from(MessageRange.objects.earliest("first_id").first_id + 1)
         factories.message()
@@ -79,7 +79,7 @@ def advance() -> None:
 
 
 def pass_to(of: MessageRange) -> None:
-    """Begin a pass whose next range is this one."""
+    """Begin a pass whose next range is this range."""
     retention.start_pass(actor="ann", now=timezone.now())
     RetentionRun.objects.update(position=of.first_id - 1)
 
@@ -191,7 +191,7 @@ class TestReaders:
                 2,
             )
             reader = seen.connection.info.backend_pid
-        # The server ends a session, and what it has locked, after the client has closed it.
+        # The server ends a session, and the session's locks, after the client has closed it.
         eventually(lambda: not is_session(reader), "the session has ended")
         assert run_whole().messages == 2
 

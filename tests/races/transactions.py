@@ -1,4 +1,4 @@
-"""Two transactions at once: one is held open, the other meets it in another thread."""
+"""Two transactions at once: the first is held open, the other meets it in another thread."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseExcep
 
 @contextmanager
 def unfinished(act: Callable[[], object]) -> Iterator[int]:
-    """Run it in another connection, which commits at the block's end; yield its process id."""
+    """Run it in another connection, which commits at the block's end; yield the process id."""
     done, may_end, backends = threading.Event(), threading.Event(), list[int]()
 
     def acting() -> None:

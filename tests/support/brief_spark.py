@@ -1,4 +1,4 @@
-"""Spark's JVM in processes of tests: a few rows, in a run that ends before the JVM is fast.
+"""Spark's JVM in processes of tests: a few rows, in a run over before the JVM is fast.
 
 The tests wait for it, while others keep the machine busy: it has the usual priority.
 """
@@ -25,7 +25,7 @@ ENVIRONMENT = {
 def without_class_cache(home: Path) -> None:
     """Keep a home's first run from writing the cache, which takes 20 s of processor time.
 
-    The JVM ignores an empty one. Exports write none.
+    The JVM ignores an empty value. Exports write none.
     """
     folder = home / "cache" / "spark"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

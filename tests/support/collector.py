@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's traces, which receives spans over HTTP as the real one does."""
+"""A collector of OpenTelemetry's traces, which receives spans over HTTP as a real collector."""
 
 import gzip
 import threading
@@ -15,7 +15,7 @@ DEADLINE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class CollectedSpan:
-    """One span; ids are hexadecimal. `links` are pairs of trace and span.
+    """A span; ids are hexadecimal. `links` are pairs of trace and span.
 
     It began `began_ns` nanoseconds after the beginning of 1970.
     """
@@ -32,7 +32,7 @@ class CollectedSpan:
 
 
 class Collector:
-    """The spans that arrived, in their order."""
+    """The spans in order of arrival."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -1,6 +1,6 @@
 """The instructions of the Containerfile, and a run of them in a bare tree of folders.
 
-That is no container: the machine's own Python and libraries take the place of the base image, and
+This is no container: the machine's own Python and libraries take the place of the base image, and
 instructions that change users or rights of the machine are left to the test. Everything else is as
 in a real build: the same commands, on the same files, in the same order.
 """
@@ -17,7 +17,7 @@ from config.env import CHECKOUT
 CONTAINERFILE = CHECKOUT / ".container" / "Containerfile"
 # Folders of the image, which are below the tree here.
 _OWN = re.compile(r"(?<![\w/.])/(?:opt/inturn|src|var/lib/inturn)\b")
-# They need rights that a test does not use.
+# They need rights unused by tests.
 _OF_THE_MACHINE = ("useradd", "install --directory")
 
 
@@ -54,7 +54,7 @@ class BareTree:
                 self._entry = json.loads(rest)
             elif name == "CMD":
                 self.command = [*self._entry, *json.loads(rest)]
-        # The last stage has only its copied files.
+        # The last stage has only copied files.
         shutil.rmtree(self._root / "src")
 
     def _placed(self, text: str) -> str:

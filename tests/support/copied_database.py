@@ -1,4 +1,4 @@
-"""One migrated database for all processes of a run: the main one migrates, the workers copy."""
+"""A migrated database for all processes of a run: the main process migrates, the workers copy."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.support.databases import database_beside, drop_database
 
 
 def migrate(config: pytest.Config) -> None:
-    """Create the database that the workers copy; it is dropped at the end of the run."""
+    """Create the database for the workers to copy; it is dropped at the end of the run."""
     given = connection.settings_dict["NAME"]
 
     def drop() -> None:
@@ -33,7 +33,7 @@ def django_db_setup(django_test_environment: None) -> Iterator[None]:
     given = connection.settings_dict["NAME"]
     name = f"test_{given}_{os.environ['PYTEST_XDIST_WORKER']}"
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
-        # One that a killed run left.
+        # A database left by a killed run.
         drop_database(server, name)
         with database_beside(server, name, template=f"test_{given}"):
             connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name

@@ -1,7 +1,7 @@
-"""Databases that a test creates alongside its own on the same server, and drops.
+"""Databases created and dropped by a test alongside its own on the same server.
 
 `DROP DATABASE … WITH (FORCE)` is refused while an autovacuum worker is connected to the database:
-only a superuser, or a role that may signal such workers, can end it that way. Without FORCE,
+only a superuser, or a role that may signal such workers, can end it in this way. Without FORCE,
 PostgreSQL asks the workers to leave and waits for them; only client sessions have to be ended.
 """
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-# The longest time that a session may take to end.
+# The longest time for the end of a session.
 MILLISECONDS = 20_000
 
 _END = """
@@ -26,7 +26,7 @@ def database_beside(
 ) -> Iterator[None]:
     """Create a database, and drop it on leaving, even if it is still in use.
 
-    `server` is an autocommit connection to another database of that server.
+    `server` is an autocommit connection to another database of the same server.
     """
     made = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
     server.execute(made.format(sql.Identifier(name), sql.Identifier(template)))
@@ -37,6 +37,6 @@ def database_beside(
 
 
 def drop_database(server: psycopg.Connection, name: str) -> None:
-    """Drop the database if there is one."""
+    """Drop the database if it exists."""
     server.execute(_END, (MILLISECONDS, name))
     server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))

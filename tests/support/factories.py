@@ -1,7 +1,7 @@
-"""Valid rows for tests: each function creates one row with the rows that it needs.
+"""Valid rows for tests: each function creates a row with the needed rows.
 
 The status of a delivery implies its timestamps: `delivery(status=Status.DELIVERED)` has been tried
-once and was settled after its message was published.
+once and was settled after the publication of the message.
 """
 
 import itertools
@@ -40,8 +40,8 @@ from subscriptions.models.api_key import new_key
 
 _numbers = itertools.count(1)
 
-# A delivery is settled so long after its message was published, which by default was that long ago:
-# whatever a test does afterwards is later.
+# A delivery is settled so long after the message was published, by default so long ago: whatever a
+# test does afterwards is later.
 SETTLED_AFTER = timedelta(milliseconds=20)
 
 _OUTCOMES = {
@@ -70,7 +70,7 @@ def subscriber(name: str | None = None, **fields: Any) -> Subscriber:
 
 
 def policy(name: str | None = None, **fields: Any) -> Policy:
-    """Return the policy of that name, or create it."""
+    """Return the policy of the name, or create it."""
     found = Policy.objects.filter(name=name).first() if name and not fields else None
     return found or Policy.objects.create(name=name or unique("policy"), **fields)
 
@@ -106,7 +106,7 @@ def message(body: bytes = b'{"number": 1}', **fields: Any) -> Message:
 
 
 def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
-    """Create a delivery with the attempt that led to its status, if there is one."""
+    """Create a delivery with the attempt behind the status, if any."""
     fields["subscription"] = fields.get("subscription") or subscription()
     subscribed: Subscription = fields["subscription"]
     fields["message"] = fields.get("message") or message(event_type=subscribed.event_type)
@@ -122,7 +122,7 @@ def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
 
 
 def endpoint_down(by: Delivery, **fields: Any) -> EndpointHealth:
-    """Create the row of the endpoint that is DOWN because of that delivery."""
+    """Create the row of the endpoint DOWN because of the delivery."""
     given = {
         "lane_id": by.lane_id,
         "delivery_id": by.pk,
@@ -158,7 +158,7 @@ def incident(by: Delivery, **fields: Any) -> Incident:
 
 
 def attempt(of: Delivery, **fields: Any) -> Attempt:
-    """Create the delivery's latest attempt; its outcome follows from the status."""
+    """Create the delivery's latest attempt; the outcome follows from the status."""
     outcome, status_code = _OUTCOMES.get(Status(of.status), (OutcomeClass.SERVER_ERROR, 500))
     fields.setdefault("outcome", outcome)
     fields.setdefault("status_code", status_code)
@@ -177,7 +177,7 @@ def new_delivery_id(message: Message) -> int:
 def settle(row: Delivery, status: Status) -> None:
     """Settle an open delivery as the product's statements do.
 
-    An UPDATE of its status would make the deliveries that wait for it fail.
+    An UPDATE of the status would fail deliveries waiting for it.
     """
     with connection.cursor() as cursor:
         cursor.execute(

@@ -14,7 +14,7 @@ SECONDS = 20
 
 
 class MailServer:
-    """Its methods may be called from any thread; `mode` is `takes`, `hangs` or `refuses`."""
+    """The methods may be called from any thread; `mode` is `takes`, `hangs` or `refuses`."""
 
     def __init__(self) -> None:
         self.mode = "takes"
@@ -93,7 +93,7 @@ class MailServer:
     async def _close(self, server: asyncio.Server) -> None:
         """Close the port and all connections, and wait for the end of their conversations."""
         await close_port(server)
-        # The conversation of a connection that was just accepted begins.
+        # The conversation of a just accepted connection begins.
         await asyncio.sleep(0)
         for writer in self._writers:
             writer.transport.abort()

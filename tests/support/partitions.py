@@ -1,4 +1,4 @@
-"""The partitions that executed statements read: from the plan of each, with what it did."""
+"""The partitions read by executed statements: from the plan of each, with the actual rows."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _LEFT_OUT = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
 class PartitionScan:
     """An executed scan of a partition: of a table, and of the range with this first id or `rest`.
 
-    `rows` were read, including those that a condition left out afterwards.
+    `rows` were read, including those left out afterwards by a condition.
     """
 
     table: str
@@ -28,12 +28,12 @@ class PartitionScan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The statements that read partitions, each with its scans."""
+    """The statements on partitions, each with the scans."""
 
     statements: list[tuple[str, list[PartitionScan]]] = field(default_factory=list)
 
     def explain(self, text: str, parameters: Any = None) -> None:
-        """Execute a statement to explain it, and undo its effect."""
+        """Execute a statement to explain it, and undo the effect."""
         with transaction.atomic():
             cursor = connection.connection.cursor()
             cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {text}", parameters)
@@ -48,7 +48,7 @@ class Plans:
 
 @contextmanager
 def explaining() -> Iterator[Plans]:
-    """Explain each statement that Django executes in the block, before it is executed.
+    """Explain each statement of Django in the block, before it is executed.
 
     Use it in a transaction.
     """

@@ -4,11 +4,11 @@ import asyncio
 
 
 async def close_port(listener: asyncio.Server) -> None:
-    """Close the port; the connections that it has accepted are all known to its protocol then.
+    """Close the port; all accepted connections are known to the protocol then.
 
-    A server that is closed between accept() and the start of the transport drops the transport
-    without closing it (CPython issue 109564): the warning fails whichever test runs when it is
-    collected. So accepting ends first, and the start takes two rounds of the loop.
+    A server closed between accept() and the start of the transport drops the transport without
+    closing it (CPython issue 109564): the warning fails whichever test runs when it is collected.
+    So accepting ends first, and the start takes two rounds of the loop.
     """
     loop = asyncio.get_running_loop()
     for listening in listener.sockets:

@@ -1,4 +1,4 @@
-"""The started product as its users run it: `manage.py up`, used through the REST API."""
+"""The started product as run by users: `manage.py up`, used through the REST API."""
 
 import secrets
 import subprocess
@@ -19,7 +19,7 @@ BOOTSTRAP_KEY = f"inturn_{secrets.token_urlsafe(32)}"
 
 
 class Product(StartedInstallation):
-    """An `up` with its own home, port and, by default, embedded PostgreSQL."""
+    """An `up` with a separate home, port and, by default, embedded PostgreSQL."""
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = (), **environment: str) -> None:
         super().__init__(home, prefix=prefix)
@@ -40,8 +40,8 @@ class Product(StartedInstallation):
     def hold_waiting(self) -> None:
         """Make all subscriptions with waiting deliveries INACTIVE, except the one of all callbacks.
 
-        A product outlives a test, whose retries would take processor time from all later ones. The
-        last callback of a test may be waiting for the commit of its outcome.
+        A product outlives a test, whose retries would take processor time from all later tests. The
+        last callback of a test may be waiting for the commit of the outcome.
         """
         with self.connect() as connection:
             connection.execute(
@@ -52,7 +52,7 @@ class Product(StartedInstallation):
             )
 
     def flow(self, name: str, **fields: Any) -> "Flow":
-        """Create an event type and a publisher that no other test uses."""
+        """Create an event type and a publisher unused by other tests."""
         unique = f"{name}.{secrets.token_hex(4)}"
         self.rest.post("event-types", {"name": unique, **fields})
         self.rest.post("publishers", {"name": unique})
@@ -65,7 +65,7 @@ class Product(StartedInstallation):
 
 @dataclass(frozen=True, slots=True)
 class StartedSubscription:
-    """A subscription and its endpoint."""
+    """A subscription and the endpoint."""
 
     endpoint: ReceiverEndpoint
     subscriber: str
@@ -75,7 +75,7 @@ class StartedSubscription:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One event type and its publisher on a product."""
+    """An event type and the publisher of it on a product."""
 
     product: Product
     event_type: str
@@ -93,7 +93,7 @@ class Flow:
     def subscribe(
         self, endpoint: ReceiverEndpoint, /, *, subscriber: str = "", **fields: Any
     ) -> StartedSubscription:
-        """Subscribe an endpoint, for a new subscriber unless one is named."""
+        """Subscribe an endpoint, for a new subscriber unless a subscriber is named."""
         name = endpoint.url.rpartition("/")[2]
         owner = subscriber or self.subscriber(name)
         values = {
@@ -111,7 +111,7 @@ class Flow:
         return id
 
     def publish_numbered(self, count: int) -> list[str]:
-        """Publish that many messages in one transaction and return their ids."""
+        """Publish so many messages in one transaction and return their ids."""
         items = [{"event": self.event_type, "body": {"number": number}} for number in range(count)]
         return [result["id"] for result in self.publisher.publish_batch(items)]
 
@@ -124,7 +124,7 @@ class Flow:
         return [delivery["status"] for delivery in self.deliveries(of)]
 
     def delivery(self, of: StartedSubscription, message: str) -> Json:
-        """Return the delivery of that message, with its attempts."""
+        """Return the delivery of the message, with the attempts."""
         found = self.rest.get("deliveries", subscription=of.id, message=message)["results"]
         assert len(found) == 1, found
         return self.rest.get(f"deliveries/{found[0]['id']}")

@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-# 1 with `--full`, and for a test that is run by its name: see tests/conftest.py.
+# 1 with `--full`, and for a test run by name: see tests/conftest.py.
 STRIDE = 60 // settings().max_examples

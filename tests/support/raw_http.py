@@ -1,4 +1,4 @@
-"""Requests as the bytes that a client wrote, sent over a socket, and the answers as they came."""
+"""Requests as the bytes from a client, sent over a socket, and the answers as they came."""
 
 import json
 import socket
@@ -30,14 +30,14 @@ class RawAnswer:
 
 
 class RawConnection:
-    """One connection, for any number of requests, one after the other."""
+    """A connection, for any number of requests, in turn."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._stream = connection.makefile("rb")
 
     def send(self, request: bytes) -> RawAnswer:
-        """Write the bytes and read one answer, whose body has a Content-Length or is empty."""
+        """Write the bytes and read an answer, whose body has a Content-Length or is empty."""
         self._connection.sendall(request)
         status_line = self._stream.readline().decode("ascii").rstrip("\r\n")
         headers = {}
@@ -60,13 +60,13 @@ def raw_connection(base_url: str) -> Iterator[RawConnection]:
 
 
 def exchange(base_url: str, request: bytes) -> RawAnswer:
-    """Send one request on a connection of its own."""
+    """Send a request on a separate connection."""
     with raw_connection(base_url) as connection:
         return connection.send(request)
 
 
 def filled(recorded: str, **values: str) -> bytes:
-    """Return a recorded request with its $names replaced.
+    """Return a recorded request with the $names replaced.
 
     A line end becomes CR LF in the head and stays in the body. `$length` is the body's length.
     """

@@ -1,4 +1,4 @@
-"""A database that accepts no changes."""
+"""A database closed to changes."""
 
 import psycopg
 from django.db import connection

@@ -2,7 +2,7 @@
 
 It runs in the environment of `.ci/tools`, which has nothing of Inturn: `python rendered_chart.py
 CHART VALUES`, with a list of values as JSON. Prints for each the list of resources, or Helm's
-objection. A resource that Kubernetes would refuse is an error.
+objection. A resource refused by Kubernetes is an error.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Restores the database to its state after the migrations, for tests that commit transactions.
+"""Restores the database to the state after the migrations, for tests with committed transactions.
 
-Django would empty all tables, and restore rows that migrations wrote, such as the built-in
-policies, only for the next test of that kind: other tests would have to run before it. This module
-empties only changed tables, so that all tests find the same state; ranges of messages that a test
-created are dropped with their partitions.
+Django would empty all tables, and restore rows of migrations, such as the built-in policies, only
+for the next test of the kind: other tests would have to run before it. This module empties only
+changed tables, so all tests find the same state; ranges of messages created by a test are dropped
+with their partitions.
 
 A function of the database finds the changed tables: it is planned once a session. Few rows are
 deleted, because after a TRUNCATE all sessions read the catalog and plan their statements again.
@@ -67,8 +67,8 @@ _INSERT_MISSING = "INSERT INTO {table} ({columns})" + _MISSING
 class Migrated:
     """The state after the migrations.
 
-    It has all tables, and whether they have triggers; the digests of non-empty ones, whose rows are
-    in the schema `migrated`; the ranges and the next message's id.
+    It has all tables, and whether they have triggers; the digests of non-empty tables, whose rows
+    are in the schema `migrated`; the ranges and the next message's id.
     """
 
     tables: dict[str, bool]
@@ -103,8 +103,7 @@ def put_back(migrated: Migrated) -> None:
         changed = _changed()
         many = [name for name, rows in changed.items() if rows > MOST_DELETED]
         if many:
-            # CASCADE also empties the tables that refer to them, and some of those have rows of
-            # migrations.
+            # CASCADE also empties the referring tables, and some of those have rows of migrations.
             _execute(
                 sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, many)))
             )
@@ -117,7 +116,7 @@ def put_back(migrated: Migrated) -> None:
 
 
 def _keep(migrated: Migrated) -> None:
-    """Keep the rows of migrations, and create the function that finds tables with other rows."""
+    """Keep the rows of migrations, and create the function to find tables with other rows."""
     statements = [
         sql.SQL(_COMPARE).format(
             digest=sql.SQL(_DIGEST).format(table=sql.Identifier(name)),

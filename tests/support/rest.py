@@ -1,4 +1,4 @@
-"""A client of Inturn's REST API, for tests that use it as users do."""
+"""A client of Inturn's REST API, for tests acting as users."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class RestRefusedError(AssertionError):
 
 @dataclass(slots=True)
 class ProductClient:
-    """Everything under `/api/v1/`, with one key. Not safe for several threads at a time."""
+    """Everything under `/api/v1/`, with a key. Not safe for several threads at a time."""
 
     base_url: str
     key: str
@@ -40,7 +40,7 @@ class ProductClient:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> requests.Response:
-        """Return the answer, whatever its status."""
+        """Return the answer, whatever the status."""
         url = path if path.startswith("http") else f"{self.base_url}/api/v1/{path}"
         return self._session.request(
             method,
@@ -69,7 +69,7 @@ class ProductClient:
             yield from page["results"]
 
     def publish(self, event_type: str, body: bytes, **headers: str) -> Json:
-        """Publish one message; underscores in header names become dashes, except FILTER_STRING."""
+        """Publish a message; underscores in header names become dashes, except FILTER_STRING."""
         named = {
             name if name.isupper() else name.replace("_", "-"): value
             for name, value in headers.items()

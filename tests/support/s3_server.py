@@ -28,14 +28,14 @@ def s3_server() -> Iterator[dict[str, str]]:
             "AWS_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
-            # Otherwise Arrow first asks a server that only machines of a cloud have.
+            # Otherwise Arrow first asks a server found only in a cloud.
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
 
 @contextmanager
 def _started() -> Iterator[int]:
-    """Yield the port of a server; it is another one if a process took the first meanwhile."""
+    """Yield the port of a server; it is another if a process took the first meanwhile."""
     for _ in range(TRIES):
         port = free_port()
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Sequences that a test moves far ahead: a rollback does not move them back."""
+"""Sequences moved far ahead by a test: a rollback does not move them back."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from django.db import connection
 
 @pytest.fixture
 def kept_sequences(db: None) -> Iterator[None]:
-    """Give all sequences their values back, for tests of the same database that count ids."""
+    """Give all sequences their values back, for tests of the same database with counted ids."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value),"

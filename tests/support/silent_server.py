@@ -27,7 +27,7 @@ class SilentServer:
         self.is_asked = threading.Event()
 
     def serve(self) -> None:
-        """Accept connections until `close`, each with a thread of its own."""
+        """Accept connections until `close`, each with a separate thread."""
         threads = []
         with suppress(OSError):
             while True:
@@ -74,7 +74,7 @@ def silent_server(*, answers: int = 0) -> Iterator[SilentServer]:
 
 @contextmanager
 def full_queue() -> Iterator[str]:
-    """Yield the address of a server that does not even accept: its queue of clients is full."""
+    """Yield the address of a server which does not even accept: the queue of clients is full."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)

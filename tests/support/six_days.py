@@ -1,4 +1,4 @@
-"""Six days of messages, each with its own partitions, for tests of what reads which partition."""
+"""Six days of messages, each with separate partitions, for tests of reads by partition."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

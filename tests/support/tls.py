@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def certificate_of_localhost(folder: Path, *, days: int = 1) -> tuple[Path, ssl.SSLContext]:
-    """Create the certificate in the folder; return its file and a server's context with it."""
+    """Create the certificate in the folder; return the file and a server's context with it."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(
         f"openssl req -x509 -newkey rsa:2048 -nodes -days {days} -subj /CN=localhost "

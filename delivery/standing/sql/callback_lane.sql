@@ -1,4 +1,4 @@
--- The deliveries in the callback lane, counted up to a limit: all, and those that failed before;
+-- The deliveries in the callback lane, counted up to a limit: all, and those with earlier failures;
 -- the time of the next retry, and of the oldest message. All are of the counted deliveries.
 WITH waiting AS MATERIALIZED (
     SELECT delivery.message_id, delivery.next_attempt_at

@@ -1,15 +1,14 @@
--- The numbers of pending deliveries, of held ones (their subscription is not ACTIVE) and of those
--- in mailboxes, each up to a limit. Also the oldest one in a lane that is not held, and the moving
--- lanes of subscribers and queues with the oldest ones. Reads the first entries of delivery_pending
+-- The numbers of pending deliveries, of held deliveries (their subscription is not ACTIVE) and of
+-- those in mailboxes, each up to a limit. Also the oldest in a lane not held, and the moving lanes
+-- of subscribers and queues with the oldest deliveries. Reads the first entries of delivery_pending
 -- in one pass, up to the limit, because a jump costs as much as 30 entries. Beyond them it jumps
--- from one (lane, skipped, subscription) to the next, and on delivery_in_mailbox from one
--- subscription to the next: the cost grows with the number of those that have pending deliveries,
--- not with the backlog of lanes or the settled deliveries. A delivery is held if its subscription
--- is in the set of those that are not ACTIVE, or whose subscriber is not (by
--- subscription_not_active and subscriber_held): the cost of that set grows with their number, which
--- is smaller than that of looking up both rows for each place. And the number of SHADOW
--- subscriptions, by subscription_shadow, and whether all sending is HELD. A delivery that waits in
--- a join is in no lane and in no mailbox.
+-- from (lane, skipped, subscription) to the next, and on delivery_in_mailbox from subscription to
+-- subscription: the cost grows with the number of those with pending deliveries, not with the
+-- backlog of lanes or the settled deliveries. A delivery is held if the subscription is in the set
+-- of those not ACTIVE, or whose subscriber is not (by subscription_not_active and subscriber_held):
+-- the cost of the set grows with their number, and is smaller than a look-up of both rows for each
+-- place. And the number of SHADOW subscriptions, by subscription_shadow, and whether all sending is
+-- HELD. A delivery waiting in a join is in no lane and in no mailbox.
 WITH RECURSIVE counted AS MATERIALIZED (
     SELECT lane_id, skipped, subscription_id, min(id) AS id, count(*) AS found
     FROM (
@@ -166,7 +165,7 @@ SELECT
             GROUP BY lane_id
             ORDER BY oldest_id
         ) AS waiting
-        -- One after the other, until enough are found.
+        -- In turn, until enough are found.
         CROSS JOIN LATERAL (
             SELECT FROM delivery_lane
             WHERE id = waiting.lane_id AND state = 'IDLE' AND kind IN ('TOPIC', 'QUEUE')

@@ -1,7 +1,7 @@
 -- The deliveries in the retry lane, the number due now, and the time of the next; and the number of
--- DISABLED and FROZEN URLs. `held` counts those of subscriptions that are held or whose URL is
--- DISABLED or FROZEN; they are due when that ends. All are counted up to a limit. Jumps from
--- subscription to subscription on delivery_pending, and probes delivery_due for each.
+-- DISABLED and FROZEN URLs. `held` counts those of held subscriptions or whose URL is DISABLED or
+-- FROZEN; they are due at the end of it. All are counted up to a limit. Jumps from subscription to
+-- subscription on delivery_pending, and probes delivery_due for each.
 WITH RECURSIVE places AS (
     {places_of_lanes(SELECT id FROM delivery_lane WHERE kind = 'RETRY')}
 ), retried AS (

@@ -1,6 +1,6 @@
 -- How each of these subscriptions stands, by the view delivery_subscriptionstanding; who holds it
--- (`holder`), until when, and the time of the decision by the journal; and the publication of its
--- oldest open delivery. LATERAL with a LIMIT looks up each subscription by itself.
+-- (`holder`), until when, and the time of the decision by the journal; and the publication of the
+-- subscription's oldest open delivery. LATERAL with a LIMIT looks up each subscription by itself.
 SELECT
     standing.*, decision.holder, decision.held_until, decided.at AS decided_at,
     oldest.published_at AS oldest_at

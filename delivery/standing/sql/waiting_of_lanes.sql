@@ -1,6 +1,6 @@
 -- The number of waiting deliveries of ACTIVE subscriptions in each of these lanes, whether or not
 -- their subscriber is held, counted up to a limit on delivery_pending. Jumps from subscription to
--- subscription there: the cost grows with the number of those that have pending deliveries.
+-- subscription there: the cost grows with the number of those with pending deliveries.
 WITH RECURSIVE places AS (
     {places_of_lanes(SELECT id FROM unnest(%(ids)s::bigint[]) AS id)}
 )

@@ -1,7 +1,7 @@
--- Counts the open deliveries of each subscription, held ones included, up to a limit: in lanes on
--- delivery_pending, in the mailbox on delivery_in_mailbox, delivery_delayed and delivery_leased.
--- The ORDER BY of these indexes keeps the planner, whatever the statistics say, from an index over
--- all deliveries ever made.
+-- Counts the open deliveries of each subscription, held deliveries included, up to a limit: in
+-- lanes on delivery_pending, in the mailbox on delivery_in_mailbox, delivery_delayed and
+-- delivery_leased. The ORDER BY of these indexes keeps the planner, whatever the statistics say,
+-- from an index over all deliveries ever made.
 SELECT
     subscription.id,
     (

@@ -1,1 +1,1 @@
-"""A history as large as that of a busy installation, written by SQL within minutes."""
+"""A history as large as a busy installation's, written by SQL within minutes."""

@@ -1,7 +1,7 @@
 """`python -m tests.support.many`: fill an empty database (DATABASE_URL) with a large history.
 
-`--deliveries` is its size. A database that already has that many deliveries stays unchanged. With
-`--more`, a history that this program has written gets the missing deliveries.
+`--deliveries` is the size. A database with as many deliveries stays unchanged. With `--more`, a
+history written by this program gets the missing deliveries.
 """
 
 import argparse

@@ -31,10 +31,9 @@ _FOREIGN_KEYS = """
 
 
 def strip() -> list[str]:
-    """Drop the indexes and foreign keys, and return the statements that recreate them.
+    """Drop the indexes and foreign keys, and return the statements to recreate them.
 
-    Call it in the transaction that recreates them: if it is interrupted, the tables stay as they
-    were.
+    Call it in the recreating transaction: if it is interrupted, the tables stay as they were.
     """
     dropped = [row for catalog in (_INDEXES, _FOREIGN_KEYS) for row in _rows(catalog)]
     with connection.cursor() as cursor:

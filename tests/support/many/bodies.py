@@ -7,7 +7,7 @@ from typing import Any
 
 BYTES = 900
 MADE = 300
-# Words that people search for.
+# Words searched for by people.
 _WORDS = [
     *(
         "artifact",
@@ -64,7 +64,7 @@ _WORDS = [
 def beginnings(real: Path | None) -> list[str]:
     """Return JSON objects without the closing brace: the caller appends the unique part of a body.
 
-    `real` is a file with one `{"event": …, "body": {…}}` per line.
+    `real` is a file with a `{"event": …, "body": {…}}` per line.
     """
     chance = random.Random(5)
     if real is not None and real.is_file():
@@ -74,7 +74,7 @@ def beginnings(real: Path | None) -> list[str]:
 
 
 def cut(body: dict[str, Any], budget: int) -> dict[str, Any]:
-    """Return the members of an object that fit, and a part of larger nested objects."""
+    """Return the members of an object as far as they fit, and a part of larger nested objects."""
     kept: dict[str, Any] = {}
     for name, value in body.items():
         length = len(json.dumps(value)) + len(name) + 4

@@ -11,7 +11,7 @@ DELIVERIES_A_MESSAGE = 2.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Row counts: at least that many `deliveries`; the configuration is full-size or smaller."""
+    """Row counts: at least as many `deliveries`; the configuration is full-size or smaller."""
 
     deliveries: int
     messages: int
@@ -27,7 +27,7 @@ class Sizes:
 
 
 def sizes_of(deliveries: int) -> Sizes:
-    """Return the sizes that fit so many deliveries: a small history has a small configuration."""
+    """Return the sizes for so many deliveries: a small history has a small configuration."""
     messages = deliveries / DELIVERIES_A_MESSAGE
     event_types = max(10, min(200, 200 * deliveries // FULL))
     return Sizes(

@@ -1,4 +1,4 @@
-"""Real HTTP receivers that follow instructions and record every request."""
+"""Real HTTP receivers, which follow instructions and record every request."""
 
 from tests.support.receivers.behaviours import (
     OK,

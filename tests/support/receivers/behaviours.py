@@ -1,4 +1,4 @@
-"""The behaviours that a receiver can be instructed to show."""
+"""The behaviours of a receiver, by instruction."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ LONG_ANSWER_BYTES = 1_000_000
 class Behaviour(Protocol):
     @property
     def status(self) -> int | None:
-        """The final status code; None if there is no answer, or an incomplete one."""
+        """The final status code; None if there is no answer, or an incomplete answer."""
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse: ...
 
@@ -34,7 +34,7 @@ OK = Answer()
 
 
 class Hold:
-    """Answers only once released; a sender that is not released hangs until its time-out."""
+    """Answers only once released; an unreleased sender hangs until the time-out."""
 
     def __init__(self, then: Behaviour = OK) -> None:
         self._then = then
@@ -83,7 +83,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """Announces a long answer and sends one byte per second."""
+    """Announces a long answer and sends a byte per second."""
 
     status: None = None
 

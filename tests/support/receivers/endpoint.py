@@ -1,4 +1,4 @@
-"""One path of a receiver: its answers and the requests it got."""
+"""A path of a receiver: the answers and the requests it got."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.support.receivers.behaviours import OK, Behaviour
 from tests.support.receivers.received import Received
 
-# A condition that takes longer has failed.
+# A longer lasting condition has failed.
 DEADLINE_SECONDS = 30.0
 
 Script = Callable[[Received], Behaviour]
@@ -46,7 +46,7 @@ class ReceiverEndpoint:
 
     @property
     def accepted(self) -> list[Received]:
-        """The requests that were answered 2xx."""
+        """The requests answered 2xx."""
         return [request for request in self.received if request.was_accepted]
 
     def wait_for(
@@ -66,11 +66,11 @@ class ReceiverEndpoint:
         return self.wait_for(lambda received: len(received) >= count, seconds=seconds)
 
     def wait_for_last(self, id: str, *, seconds: float = DEADLINE_SECONDS) -> list[Received]:
-        """Wait until the latest request is for that message."""
+        """Wait until the latest request is for the message."""
         return self.wait_for(lambda received: received and received[-1].id == id, seconds=seconds)
 
     def wait_for_later(self, moment: float, *, seconds: float = DEADLINE_SECONDS) -> Received:
-        """Wait for the first request after that moment of the monotonic clock."""
+        """Wait for the first request after the moment of the monotonic clock."""
         received = self.wait_for(
             lambda received: received and received[-1].at > moment, seconds=seconds
         )
@@ -79,7 +79,7 @@ class ReceiverEndpoint:
     def take(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes, *, port: int = 0
     ) -> Behaviour:
-        """Record a request and return the behaviour that answers it."""
+        """Record a request and return the answering behaviour."""
         with self._changed:
             id = headers.get("webhook-id", "")
             self._tries[id] += 1

@@ -13,7 +13,7 @@ _NAME_OF_THE_QUESTION = b"\xc0\x0c"
 
 @dataclass
 class NameServer:
-    """`asked` lists the names that were queried, in order."""
+    """`asked` lists the queried names, in order."""
 
     address: str
     asked: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Servers whose answers no proper server would send, or that never accept a connection."""
+"""Servers with improper answers, or which never accept a connection."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ BLANK_LINE = b"\r\n\r\n"
 
 @contextlib.contextmanager
 def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Call `answer` with each connection in a thread of its own; yield the port."""
+    """Call `answer` with each connection in a separate thread; yield the port."""
     threads: list[threading.Thread] = []
 
     def talk(connection: socket.socket) -> None:
@@ -41,7 +41,7 @@ def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def read_header(connection: socket.socket) -> None:
-    """Read a request up to the end of its header."""
+    """Read a request up to the end of the header."""
     request = b""
     while BLANK_LINE not in request and (part := connection.recv(65_536)):
         request += part

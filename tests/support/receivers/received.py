@@ -8,8 +8,7 @@ from dataclasses import dataclass
 class Received:
     """`at` is on the monotonic clock; `tries` counts the requests with this webhook-id so far.
 
-    `status` is the status that the receiver answers; None if it does not answer. `port` is the
-    client's.
+    `status` is the receiver's status; None if it does not answer. `port` is the client's.
     """
 
     at: float

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread of the test's process, on a port that it keeps."""
+"""An HTTP server in a thread of the test's process, on a fixed port."""
 
 import asyncio
 import socket
@@ -45,7 +45,7 @@ class Receiver:
         self._reserved.close()
 
     def endpoint(self, name: str) -> ReceiverEndpoint:
-        """Return the endpoint of that name, created on first use."""
+        """Return the endpoint of the name, created on first use."""
         url = f"http://127.0.0.1:{self.port}/{name}"
         return self._endpoints.setdefault(f"/{name}", ReceiverEndpoint(url))
 
@@ -73,14 +73,15 @@ class Receiver:
             # Not 0, which means no time-out.
             await self._server.shutdown(timeout=0.01)
             for transport in transports:
-                # A closing one waits until its client has read everything, which may be never.
+                # A closing connection waits until the client has read everything, which may be
+                # never.
                 if transport is not None:
                     transport.abort()
             await self._listener.wait_closed()
         self._listener = self._server = None
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        # Before the body: a client that has disconnected has no port any more.
+        # Before the body: a disconnected client has no port any more.
         port = request.transport.get_extra_info("peername")[1] if request.transport else 0
         body = await request.read()
         endpoint = self._endpoints.get(request.path)

@@ -10,7 +10,7 @@ import requests
 
 from tests.support.receivers import OK, Answer, Behaviour, Close, Drip, Hold, Receiver, Stream
 
-# No answer takes that long.
+# No answer takes so long.
 LONG = 30
 
 

@@ -1,5 +1,5 @@
--- The logged attempts of the deliveries with ids from %(first)s to %(last)s: the last one led to
--- the status, the others failed.
+-- The logged attempts of the deliveries with ids from %(first)s to %(last)s: the last led to the
+-- status, the others failed.
 INSERT INTO delivery_loggedattempt (
     delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
 )

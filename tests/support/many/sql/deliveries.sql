@@ -51,12 +51,12 @@ WITH owed AS (
         SELECT
             random() AS of_status, random() AS of_attempts, random() AS of_time,
             random() AS of_lease
-        -- The condition depends on the row, so each delivery gets random numbers of its own.
+        -- The condition depends on the row, so each delivery gets other random numbers.
         WHERE message.id IS NOT NULL AND plan.id IS NOT NULL AND turn IS NOT NULL
     ) AS chance
     WHERE message.id BETWEEN %(first)s AND %(last)s
-        -- An INACTIVE subscription holds messages of its last two hours; later ones do not match
-        -- it.
+        -- An INACTIVE subscription holds messages of the last two hours; later messages do not
+        -- match it.
         AND (plan.fate <> 'INACTIVE' OR message.published_at < plan.since + interval '2 hours')
 ), tried AS (
     SELECT
@@ -113,7 +113,7 @@ SELECT
         WHEN mode = 'PULL' AND status NOT IN ('PENDING', 'EXPIRED') THEN greatest(attempts, 1)
         ELSE 0
     END,
-    -- The attempt that delivered it, unless that was a fetch.
+    -- The successful attempt, unless it was a fetch.
     CASE WHEN is_sent THEN
         published_at + interval '30 seconds' * pow(attempts - 1, 2) + interval '15 milliseconds'
     END,

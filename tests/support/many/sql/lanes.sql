@@ -1,4 +1,4 @@
--- The stopped lanes, each stopped by its oldest waiting delivery, which was tried many times.
+-- The stopped lanes, each stopped by the oldest waiting delivery, tried many times.
 WITH stopped AS (
     SELECT
         many_subscription.lane_id, min(delivery.id) AS delivery_id,

@@ -1,7 +1,6 @@
--- The fate of each subscription: the end of its deliveries, and the reason.
--- `fate`: BLOCKED and SUSPENDED lanes, INACTIVE subscriptions, mailboxes without a reader (UNREAD),
--- QUEUE groups that are DOWN, endpoints that are FAILING now and then and use the retry lane; the
--- others are WELL.
+-- The fate of each subscription: the end of the deliveries, and the reason. `fate`: BLOCKED and
+-- SUSPENDED lanes, INACTIVE subscriptions, mailboxes without a reader (UNREAD), DOWN QUEUE groups,
+-- endpoints FAILING now and then and use the retry lane; the others are WELL.
 CREATE TEMPORARY TABLE many_subscription ON COMMIT DROP AS
 WITH numbered AS (
     SELECT
