@@ -256,7 +256,7 @@ def _signed_token(path: str) -> str:
 
 
 def valid_credentials(credentials: Collection[Credential]) -> set[Credential]:
-    """Return the now valid credentials, and record no use."""
+    """Return the credentials that are valid now, and record no use."""
     now = timezone.now()
     by_kind: dict[Means, list[str]] = {kind: [] for kind in Means}
     for credential in credentials:

@@ -64,7 +64,7 @@ def endpoint_client() -> ClientThread:
 def call_for_answer(request: Request, *, client: ClientThread | None = None) -> Called:
     """Call the request's endpoint for the whole answer, within the subscription's time limit.
 
-    An incomplete or impassable answer is a fault whatever the status.
+    An answer that is incomplete, or cannot be passed on, is a fault whatever the status.
     """
     received = _WholeAnswer()
     outcome = _attempted(_uncoded(request), received, client=client)
@@ -215,7 +215,7 @@ _TOO_LONG = _unusable(f"its answer is longer than {MAX_ANSWER_BYTES} bytes")
 
 
 def _plain_text(text: str) -> str:
-    """Replace unstorable characters: the text is a receiver's."""
+    """Replace characters that cannot be stored: the text is a receiver's."""
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )[:_MAX_SHOWN_LENGTH]

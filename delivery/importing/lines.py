@@ -24,7 +24,7 @@ class Line:
 
 
 class ImportLineError(Exception):
-    """A line impossible to import; the message has the reason and the remedy."""
+    """A line that cannot be imported; the message has the reason and the remedy."""
 
     def __init__(self, number: int, detail: str) -> None:
         super().__init__(f"line {number}: {detail}")

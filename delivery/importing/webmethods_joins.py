@@ -2,7 +2,7 @@
 
 The time-out's name and unit are not in the public documents of `pub.trigger:createTrigger`:
 `joinTimeOut` or `joinTimeout`, in milliseconds like all others, with a day as the administration
-page has it. A never expiring join has the longest time here.
+page has it. A join that never expires has the longest time here.
 """
 
 from collections.abc import Iterable, Mapping

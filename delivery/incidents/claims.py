@@ -46,7 +46,7 @@ def due_channels(*, now: datetime) -> list[AlertChannel]:
 
 
 def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | None:
-    """Claim due alerts of the longest waiting recipient, oldest first; None without any.
+    """Claim due alerts of the recipient that has waited longest, oldest first; None without any.
 
     A recipient's alerts are due when the oldest unsent alert is.
     """

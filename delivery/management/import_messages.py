@@ -128,7 +128,7 @@ def import_reserve(options: Options, write: Write) -> int:
 
 
 def _show(checked: TakenOver, options: Options, write: Write, *, noun: str) -> None:
-    """Write the report; raise CommandError if there are unskippable faulty lines."""
+    """Write the report; raise CommandError if faulty lines may not be skipped."""
     for line in taken_over_report(checked, noun=noun):
         write(line)
     if checked.faults and not options["skip_faulty"]:

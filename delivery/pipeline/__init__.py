@@ -9,7 +9,7 @@ The steps themselves are in `delivery.history`.
 
 Every change of a run's state is a conditional UPDATE in `runs`; the loser of a race sees it from
 the row count. The process of a RUNNING run holds an advisory lock: a RUNNING run without a lock was
-killed. Steps limited to one run at a time in the whole installation (export, rollup, verify) are
+killed. Steps that run only once at a time in the whole installation (export, rollup, verify) are
 protected twice: by a unique index, which refuses a second open run, and by a lock on the connection
 of the step's commits, so a process presumed dead cannot commit alongside the successor. Nothing
 here imports Spark or Arrow before a run begins: the cluster waiting for runs stays small.

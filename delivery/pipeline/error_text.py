@@ -1,7 +1,7 @@
 """Error texts of failed runs: a text with the remedy; the log has the traceback of a fault.
 
 Nothing here raises an error, whatever the error is: the text may be in an ended JVM, may have
-characters unstorable in PostgreSQL, or may be as long as a message.
+characters that PostgreSQL does not store, or may be as long as a message.
 """
 
 import errno
@@ -17,7 +17,7 @@ _MOST = 2000
 _MOST_LOG = 50_000
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _OURS = "delivery."
-# Their messages are complete.
+# Their messages say everything.
 _REFUSALS = (StepRefusedError, ReachError, JavaError)
 
 

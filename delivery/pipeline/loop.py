@@ -112,7 +112,7 @@ def is_stopping(run_id: int) -> bool:
 
 
 def next_run() -> PipelineRun | None:
-    """Return the longest waiting run.
+    """Return the run that has waited longest.
 
     Of SOLE_STEPS, which build on each other, a single step runs at a time in the whole
     installation.

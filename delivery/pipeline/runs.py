@@ -109,7 +109,7 @@ def give_back(run: PipelineRun, *, reason: str) -> bool:
 
 
 def refuse_run(run: PipelineRun, *, error: str, now: datetime) -> bool:
-    """End an unstartable waiting run."""
+    """End a waiting run that cannot be started."""
     waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
     with transaction.atomic():
         is_ended = waiting.update(state=RunState.FAILED, ended_at=now, error=error)

@@ -49,7 +49,7 @@ class Draft:
 
 
 class PublishRefusedError(Exception):
-    """An unpublishable draft; nothing is stored. `index` counts the drafts from 0."""
+    """A draft that cannot be published; nothing is stored. `index` counts the drafts from 0."""
 
     def __init__(
         self, detail: str, *, index: int, status: int, path: str | None = None, code: str = ""

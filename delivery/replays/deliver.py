@@ -65,7 +65,7 @@ def is_due(now: datetime) -> bool:
 
 
 def advance_replay(now: datetime) -> int:
-    """Run the next batch of the longest due replay; return the number of messages.
+    """Run the next batch of the replay that is due longest; return the number of messages.
 
     Returns 1 if only the replay's end was recorded. Call it in a transaction, under the duty's
     lock.

@@ -120,7 +120,7 @@ def is_due(now: datetime) -> bool:
 
 
 def advance_job(now: datetime) -> int:
-    """Execute the next batch of the longest due job.
+    """Execute the next batch of the job that is due longest.
 
     Returns the number of visited deliveries, or 1 if the job has ended. Call it in a transaction; a
     person who cancels the job meanwhile waits for the batch.

@@ -92,7 +92,7 @@ def resubmit_delivery(delivery_id: int, *, actor: str) -> None:
 
 
 def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
-    """Reopen the resendable among the selected deliveries; return their number."""
+    """Reopen the selected deliveries that may be sent again; return their number."""
     with transaction.atomic():
         count = len(_reopen(delivery_ids, actor=actor))
         if count:

@@ -16,7 +16,7 @@ _ESCAPE = re.compile(r"\\u[0-9a-f]{4}")
 
 
 def ways_to_write(text: str) -> list[bytes]:
-    """Return the possible spellings of the text in a body, as bytes, the typed text first.
+    """Return the spellings that the text may have in a body, as bytes, the typed text first.
 
     A text of ASCII letters and digits has a single spelling. A body with two ways within the text
     is not found. Typed escapes stand for their characters, too.

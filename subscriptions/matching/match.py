@@ -69,7 +69,7 @@ def qualifying_candidates(
     by_subscriber: bool = True,
     to: Destination = EVERYBODY,
 ) -> list[Candidate]:
-    """Return the qualifying candidates; for a FIRST subscriber only the first.
+    """Return the candidates that qualify; for a FIRST subscriber only the first.
 
     SHADOW subscriptions never compete with ACTIVE ones. A FIRST subscriber gets its first matching
     ACTIVE subscription; an earlier matching SHADOW subscription is recorded too. So a subscriber's

@@ -48,9 +48,9 @@ class ShownSecret:
 def valid_secrets(
     subscription_id: int, *, now: datetime, shows_characters: bool
 ) -> list[ShownSecret]:
-    """Return the now signing secrets, the newest first."""
+    """Return the secrets that sign now, the newest first."""
     valid = SigningSecret.objects.filter(subscription=subscription_id).valid(now=now)
-    # Read in stored form, because an undecryptable secret must not hide the others.
+    # Read in stored form, because a secret that cannot be decrypted must not hide the others.
     rows = valid.annotate(stored=Cast("secret", TextField()))
     return [
         ShownSecret(

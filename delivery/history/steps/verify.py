@@ -1,8 +1,8 @@
 """Verify: checks README's promises over the whole history, or over the new rows since a proof.
 
-The result is "proven", or "broken here" with the rows. A successful run leaves a proof (see
-`archive.proof`), and the next run checks the new rows with the earlier rows related to them (see
-`checks.since_proof`):
+The result is "proven", or "broken here" with the rows. A run that proves the history leaves a proof
+(see `archive.proof`), and the next run checks the new rows with the earlier rows related to them
+(see `checks.since_proof`):
 
     no proof ────────────▶ check everything ──▶ proven, with a proof; or broken, without
     a proof ─▶ check the new rows ─▶ proven, with a new proof

@@ -40,7 +40,7 @@ Leaf: TypeAlias = tuple[tuple[str, ...], Any]
 
 
 class CannotSayError(Exception):
-    """The untranslatable field of the filter, with the reason."""
+    """The field of the filter that cannot be translated, with the reason."""
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(detail)
