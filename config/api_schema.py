@@ -24,7 +24,7 @@ class SchemaView(SpectacularAPIView):
 
 @lru_cache(maxsize=4)
 def _rendered(renderer: Callable[[], BaseRenderer]) -> bytes:
-    # Strangers may read it, and rendering takes a tenth of a second.
+    # Anybody may read it, and rendering takes a tenth of a second.
     rendered: str | bytes = renderer().render(schema_document(), None, {})
     return rendered.encode() if isinstance(rendered, str) else rendered
 

@@ -46,7 +46,7 @@ LARGEST_MESSAGE_BYTES = 100 * 1024 * 1024
 _HOST = r"[\w.-]+|\[[0-9a-fA-F:.]+\]"
 _BASE_URL = re.compile(rf"https?://({_HOST})(:[0-9]{{1,5}})?(/[^\s?#]*)?")
 _ALLOWED_HOST = re.compile(rf"{_HOST}|\*")
-# A key is looked up by its hash, without a limit of attempts, so it must be too long to be guessed.
+# A key is looked up by hash, without a limit of attempts, so it must be too long to be guessed.
 _BOOTSTRAP_KEY = re.compile(r"[!-~]{24,}")
 _RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
@@ -138,7 +138,7 @@ class Environment:
     def cookie_prefix(self) -> str:
         """Return the beginning of the names of this installation's cookies.
 
-        Browsers send cookies to every port of a host, so that two installations on one host would
+        Browsers send cookies to every port of a host, so two installations on the same host would
         otherwise end each other's sessions. The prefix follows from the secret key: all machines of
         an installation share it, whatever address they are reached at. Nobody learns the key by it.
         """
@@ -328,7 +328,7 @@ def _history_url(reader: EnvReader, home: Path) -> str:
     if "://" not in text:
         folder = Path(text).expanduser()
         if not folder.is_absolute():
-            # Each process would have its own archive, by the folder in which it was started.
+            # Each process would have a separate archive, by the folder in which it was started.
             raise wrong_value("HISTORY_URL", text, allowed=_PLACE)
         return str(folder.resolve())
     if not _URL.fullmatch(text):
@@ -377,7 +377,7 @@ def _names_a_database(url: str) -> bool:
 def kept_secret(path: Path) -> str:
     """Return a secret stored in the home, created on first use.
 
-    Machines that share a database must share their secrets, so there the settings supply them.
+    Machines with a shared database must share their secrets, so there the settings supply them.
     """
     try:
         return path.read_text().strip() if path.exists() else _make_secret(path)

@@ -83,7 +83,7 @@ class EnvReader:
         raise wrong_value(name, text, allowed=allowed)
 
     def items(self, name: str) -> list[str]:
-        """Return the comma-separated items, without empty ones."""
+        """Return the comma-separated items, without empty items."""
         return [item.strip() for item in self.text(name).split(",") if item.strip()]
 
 

@@ -242,8 +242,8 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        # Strangers must not fill the log with a line for each 4xx or a traceback for each wrong
-        # host.
+        # Anonymous clients must not fill the log with a line for each 4xx or a traceback for each
+        # wrong host.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "CRITICAL"},
         # The only log of an origin passed on by a proxy and not named by INTURN_BASE_URL.

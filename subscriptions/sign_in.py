@@ -36,8 +36,8 @@ MOST_OF_ACCOUNT_FROM_ORIGIN = 5
 MOST_FROM_ORIGIN = 30
 MOST_OF_ACCOUNT = 100
 # From an origin where the account signed in so recently, it is the owner who tries: only the limit
-# of the account from this origin applies. Without this exemption strangers anywhere, or behind the
-# same address, could lock the owner out.
+# of the account from this origin applies. Without this exemption guesses from anywhere, or behind
+# the same address, could lock the owner out.
 KNOWN = timedelta(days=30)
 # The length of the column.
 MAX_SHOWN = 150

@@ -6,8 +6,8 @@
                               port       to listen on, kept over restarts
                               lock       held while any process of a server lives
 
-Inturn connects as the owner of the database, who is no superuser, so that none of Inturn's
-statements, whoever wrote it, can run programs or read files. The superuser has no password, and
+Inturn connects as the owner of the database, who is no superuser, so that no statement of
+Inturn's, whoever wrote it, can run programs or read files. The superuser has no password, and
 nobody connects as it.
 """
 

@@ -6,9 +6,9 @@ So a long answer is a pipe, which granian opens as a file. A client that reads n
 pipe and the buffers of granian and the sockets; after `Bounds.stalled_seconds` the connection is
 closed.
 
-A slow client holds a thread, but none of the request threads. Each requester, known or a stranger's
-origin, has few answers at once; all strangers together have a share; and so has the process. A
-further answer is refused before the first row is produced.
+A slow client holds a thread, but none of the request threads. Each requester, known or an anonymous
+client's origin, has few answers at once; all anonymous clients share a part; and so has the
+process. A further answer is refused before the first row is produced.
 
 An answer already in memory is never refused, because the view has done the work: a fetch has leased
 messages. Such answers are not sent from here.

@@ -48,11 +48,11 @@ class Name(serializers.CharField):
 
 @extend_schema_field(IDEMPOTENCY_KEY)
 class IdempotencyKeyField(serializers.CharField):
-    """An idempotency key, as in the header of that name."""
+    """An idempotency key, as in the header of the same name."""
 
 
 class ItemSerializer(Strict):
-    """One message of a batch."""
+    """A message of a batch."""
 
     rules = {"oneOf": [{"required": ["body"]}, {"required": ["body_base64"]}]}
     event = Name(help_text="The event type's name.")
@@ -65,7 +65,7 @@ class ItemSerializer(Strict):
 
 
 class ResultSerializer(serializers.Serializer[Any]):
-    """The result of one item: the message, or with `partial=true` an error."""
+    """The result of an item: the message, or with `partial=true` an error."""
 
     id = serializers.CharField(required=False)
     deliveries = serializers.IntegerField(required=False)
@@ -103,7 +103,7 @@ class BatchView(ApiView):
     def post(self, request: Request) -> Response:
         """Publish many messages in the order given; one transaction unless `partial=true`.
 
-        An invalid item fails the whole batch: the problem document has its `index`, from 0.
+        An invalid item fails the whole batch: the problem document has the item's `index`, from 0.
         """
         publisher = publisher_of(request)
         body = read_body(
@@ -117,14 +117,14 @@ class BatchView(ApiView):
 
 
 class MessageBatch:
-    """The batch of one publisher; each event type is loaded once."""
+    """The batch of a publisher; each event type is loaded once."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
         self._event_types: dict[str, EventType] = {}
 
     def together(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Publish all in one transaction; for the first invalid one raise its Problem."""
+        """Publish all in one transaction; raise the Problem of the first invalid item."""
         drafts = [self._draft_at(index, text) for index, text in enumerate(texts)]
         try:
             return [describe_accepted(accepted) for accepted in publish(self._publisher, drafts)]
@@ -132,7 +132,7 @@ class MessageBatch:
             raise problem_of_refusal(refused, index=refused.index) from None
 
     def each(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Publish them one after the other, each in its own transaction."""
+        """Publish the items in turn, each in a separate transaction."""
         results: list[dict[str, Any]] = []
         for text in texts:
             try:
@@ -141,7 +141,7 @@ class MessageBatch:
                 problem = problem_of_database(error)
                 if problem is None:
                     raise
-                # The items before this one are published, so the answer must still list their
+                # The items before this item are published, so the answer must still list their
                 # results.
                 return results + [{"error": problem.document}] * (len(texts) - len(results))
         return results

@@ -74,7 +74,7 @@ _LOOKUPS = {
 
 
 class CopySerializer(serializers.Serializer[Any]):
-    """The published edited message, with its one delivery."""
+    """The published edited message, with the delivery."""
 
     id = serializers.CharField(help_text="msg_…")
     deliveries = serializers.IntegerField(help_text="1: it goes to no other subscription.")
@@ -116,9 +116,9 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     @extend_schema(responses=DeliveryDetailSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read a delivery with its newest 200 attempts.
+        """Read a delivery with the newest 200 attempts.
 
-        `attempt_count` is the number of all of them. For its publisher `reason`, `error` and
+        `attempt_count` is the number of all of them. For the publisher `reason`, `error` and
         `excerpt` are empty.
         """
         return self._shown()
@@ -145,10 +145,10 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
     def resubmit(self, request: Request, pk: str) -> Response:
         """Resubmit a settled delivery; with a body, publish an edited copy to its subscription.
 
-        Without a body, or with `{}`: the same delivery at its old place in the lane, marked as
+        Without a body, or with `{}`: the same delivery at the old place in the lane, marked as
         resubmitted, with a new budget of attempts. 409 for a delivery that was received, is open,
         or was answered to a waiting publisher (SYNC), and for a QUEUE delivery whose group has a
-        DELIVERED one.
+        DELIVERED delivery.
 
         Edited: a new message, which refers to the original; no other subscription gets it, and for
         a QUEUE event type no other endpoint of the group. The delivery stays as it is; 409 while it

@@ -24,7 +24,7 @@ _GROWTH = 6
 class EditSerializer(Strict):
     """An empty object resends the delivery unchanged.
 
-    Fields describe an edited copy of its message.
+    Fields describe an edited copy of the message.
     """
 
     body = serializers.JSONField(

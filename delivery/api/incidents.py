@@ -130,12 +130,12 @@ class IncidentViews(ApiView, GenericViewSet[Incident]):
 
     @extend_schema(request=None, responses=IncidentSerializer)
     def acknowledge(self, request: Request, pk: str) -> Response:
-        """Say that you work on it. 409 when it is closed, or somebody does already."""
+        """Record that you work on the incident. 409 when it is closed, or somebody does already."""
         return self._acted(request, actions.acknowledge_incident)
 
     @extend_schema(request=MuteSerializer, responses=IncidentSerializer)
     def mute(self, request: Request, pk: str) -> Response:
-        """Stop mail and chat about its cause until then. 409 when it is closed, or that is past."""
+        """Stop mail and chat about the cause until then. 409 if it is closed, or the time past."""
         serializer = MuteSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         return self._acted(request, actions.mute_incident, until=serializer.validated_data["until"])
@@ -155,7 +155,7 @@ class IncidentViews(ApiView, GenericViewSet[Incident]):
 
     @extend_schema(request=None, responses={201: ResubmissionSerializer})
     def resubmit(self, request: Request, pk: str) -> Response:
-        """Resubmit its deliveries that are still failures. 409 when there is none."""
+        """Resubmit the incident's deliveries that are still failures. 409 when there is none."""
         Strict(data=request.data).is_valid(raise_exception=True)
         incident = self.get_object()
         try:

@@ -1,4 +1,4 @@
-"""Lanes: their states, and support's actions on stopped ones."""
+"""Lanes: their states, and support's actions on stopped lanes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -30,11 +30,11 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
     """A lane. `waiting` counts the PENDING deliveries of ACTIVE subscriptions, up to 10,000.
 
     BLOCKED: it tries again at `next_try_at`. For a CONCURRENT subscriber, BLOCKED means that
-    endpoints are down (`endpoint_state` of the subscription is DOWN): the lane describes the one
-    down longest, and the others continue. SUSPENDED: nothing is sent; at `next_try_at` the
-    subscription's probe URL is called again, and the lane resumes at the first 2xx; null: only a
-    person resumes it. With a `catch_up_rate` it sends at most that many deliveries per second until
-    the held ones are sent.
+    endpoints are down (`endpoint_state` of the subscription is DOWN): the lane describes the
+    endpoint that is down longest, and the others continue. SUSPENDED: nothing is sent; at
+    `next_try_at` the subscription's probe URL is called again, and the lane resumes at the first
+    2xx; null: only a person resumes it. With a `catch_up_rate` it sends at most so many deliveries
+    per second until the held deliveries are sent.
     """
 
     name = serializers.CharField()
@@ -113,7 +113,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
     @extend_schema(request=None, responses=LaneSerializer)
     def retry(self, request: Request, name: str) -> Response:
-        """End the pause of a blocked lane: the delivery that blocks it is tried now.
+        """End the pause of a blocked lane: the blocking delivery is tried now.
 
         409 when it is not blocked, or suspended.
         """
@@ -129,7 +129,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
     @extend_schema(request=None, responses=LaneSerializer)
     def resume(self, request: Request, name: str) -> Response:
-        """Resume a SUSPENDED lane: its head delivery gets all its attempts again.
+        """Resume a SUSPENDED lane: the head delivery gets all attempts again.
 
         409 when it is not suspended.
         """

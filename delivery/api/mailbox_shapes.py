@@ -82,7 +82,7 @@ class ReceiptResultsSerializer(serializers.Serializer[Any]):
 
 
 class FetchedSerializer(serializers.Serializer[Any]):
-    """A message leased to the client that fetched it. Either `body` or `body_base64`."""
+    """A message leased to the fetching client. Either `body` or `body_base64`."""
 
     id = serializers.CharField(help_text="msg_…, the same each time it is handed out.")
     event = serializers.CharField(help_text="The event type.")

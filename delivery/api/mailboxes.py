@@ -63,10 +63,10 @@ class MailboxViews(ApiView, ViewSet):
     def next(self, request: Request, subscriber: str) -> HttpResponse:
         """Fetch the oldest messages; each is leased to you alone for `visibility` seconds.
 
-        Acknowledge each one that you have stored: the others are handed out again, with a new
-        receipt. 204 when the mailbox is empty, or no message came within `wait` seconds. An answer
-        holds up to 4 MiB of bodies, or one message. A message may come again, and not always in
-        order: remember its `id`.
+        Acknowledge each stored message: the others are handed out again, with a new receipt. 204
+        when the mailbox is empty, or no message came within `wait` seconds. An answer holds up to 4
+        MiB of bodies, or a single message. A message may come again, and not always in order:
+        remember the message's `id`.
         """
         if request.data:
             raise invalid_field(
@@ -87,8 +87,8 @@ class MailboxViews(ApiView, ViewSet):
     def ack(self, request: Request, subscriber: str) -> HttpResponse:
         """Acknowledge messages by their receipts: they are DELIVERED. It is safe to repeat.
 
-        A late acknowledgement counts if nobody has fetched the message since. A receipt that does
-        not count has the reason in its result; 409 when it was the only one.
+        A late acknowledgement counts if nobody has fetched the message since. An invalid receipt
+        has the reason in the result; 409 if it was the only receipt.
         """
         return self._ended(fetch.acknowledge_receipts)
 
@@ -101,8 +101,8 @@ class MailboxViews(ApiView, ViewSet):
     def release(self, request: Request, subscriber: str) -> HttpResponse:
         """Put messages back by their receipts, to be handed out again after `delay` seconds.
 
-        Results as for `ack`. A message that was handed out `max_receives` times (of its
-        subscription), or is VOLATILE, becomes FAILED instead.
+        Results as for `ack`. A message handed out `max_receives` times (of the subscription), or is
+        VOLATILE, becomes FAILED instead.
         """
         return self._ended(fetch.release_receipts, delay=self.query["delay"])
 
@@ -119,8 +119,8 @@ class MailboxViews(ApiView, ViewSet):
         """Reply to a fetched message whose publisher wants a reply; the body is the reply.
 
         It is published as a message of the event type that the publisher named by `ReplyTo`, and
-        has to fit it. Its receipt may be acknowledged before or after. Repeating the same body
-        returns the same answer; a different body gets 409, a message that was removed 410.
+        has to fit the event type. The receipt may be acknowledged before or after. Repeating the
+        same body returns the same answer; a different body gets 409, a removed message 410.
         """
         delivery_id = fetch.fetched_delivery(self.subscriber_id, self.query["receipt"])
         if delivery_id is None:
@@ -129,7 +129,7 @@ class MailboxViews(ApiView, ViewSet):
 
     @extend_schema(responses=shapes.MailboxStatusSerializer)
     def status(self, request: Request, subscriber: str) -> Response:
-        """Read the mailbox's backlog and its rates, which are of the last whole minute."""
+        """Read the mailbox's backlog and the rates of the last whole minute."""
         return Response(_figures(self.subscriber_id, now=timezone.now()))
 
     def _ended(self, verb: Callable[..., list[ReceiptResult]], **options: int) -> HttpResponse:

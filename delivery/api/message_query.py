@@ -30,7 +30,7 @@ TEXT_SEARCH_SECONDS = 10
 
 @extend_schema_field({"type": "string", "pattern": "^(msg_)?[0-9]{1,18}$"})
 class MessageIdField(Text):
-    """The id of a message, `msg_…`, or its number as text."""
+    """The id of a message, `msg_…`, or the number as text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=None, **options)
@@ -43,7 +43,7 @@ class MessageIdField(Text):
 
 
 class SubscriptionText(Text):
-    """A subscription: `subscriber/subscription`, its name alone, or its id as text."""
+    """A subscription: `subscriber/subscription`, the name alone, or the id as text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(

@@ -42,7 +42,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationsSerializer(serializers.Serializer[Any]):
-    """One entry for every subscription of the message's event type."""
+    """An entry for every subscription of the message's event type."""
 
     results = ExplanationSerializer(many=True)
 
@@ -69,10 +69,10 @@ class MessageViews(ApiView, GenericViewSet[Message]):
 
     @extend_schema(responses=MessageDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """Read a message with its first 100 deliveries and the newest 10 attempts of each.
+        """Read a message with the first 100 deliveries and the newest 10 attempts of each.
 
-        All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`.
-        A publish key, and a read key limited to a publisher, read that publisher's messages, with
+        All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`. A
+        publish key, and a read key limited to a publisher, read the publisher's messages, with
         outcomes and status codes, but without `reason`, `error` and `excerpt`.
         """
         callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")

@@ -22,7 +22,7 @@ from subscriptions.models import Kind, Publisher
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):
-    """A message that is on disk, with all its deliveries."""
+    """A message on disk, with all deliveries."""
 
     id = serializers.CharField(help_text="msg_…")
     deliveries = serializers.IntegerField(help_text="How many subscriptions it goes to.")
@@ -110,9 +110,9 @@ class PublishView(ApiView):
 
         An event type with a schema, or with a JSON content type, accepts JSON only: without
         Content-Type, or with curl's default, the body is read as JSON; any other content type gets
-        415. All headers except hop-by-hop ones, cookies and credentials are stored and may be used
-        in filters. 202 when the message and all its deliveries are on disk. For a SYNC event type
-        the answer is that of its one endpoint, which is called meanwhile, whatever its status.
+        415. All headers except hop-by-hop headers, cookies and credentials are stored and may be
+        used in filters. 202 when the message and all deliveries are on disk. For a SYNC event type
+        the answer is the endpoint's, which is called meanwhile, whatever the status.
         """
         publisher = publisher_of(request)
         draft = draft_of_request(publisher, event_type, request._request)

@@ -1,4 +1,4 @@
-"""`/receiver/{token}`: a built-in receiver, which shows its requests and answers as configured.
+"""`/receiver/{token}`: a built-in receiver, which shows the requests and answers as configured.
 
 The token authorizes any request, of any method. Nothing is sent on anywhere.
 """
@@ -19,9 +19,9 @@ from subscriptions.values.built_in_receivers import is_receiver_token
 
 @csrf_exempt
 def receive(request: HttpRequest, token: str) -> HttpResponse:
-    """Store the request among the receiver's last ones, and answer as the receiver is switched.
+    """Store the request among the receiver's last requests, and answer as the receiver is switched.
 
-    404 without a receiver of that token, 413 for a body that is longer than a message may be.
+    404 for an unknown token, 413 for a body longer than a message may be.
     """
     receiver = (
         BuiltInReceiver.objects.filter(token=token).first() if is_receiver_token(token) else None

@@ -62,7 +62,7 @@ class ReplaySerializer(serializers.ModelSerializer[Replay]):
     """A replay. `done` of `count` messages are processed so far; `made` of them became deliveries.
 
     `preview` is the selection, once it is READY. `error` is the reason why it FAILED, or why a
-    RUNNING one pauses.
+    RUNNING replay pauses.
     """
 
     subscription = serializers.IntegerField(source="subscription_id")
@@ -114,7 +114,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         return self.get_paginated_response(ReplaySerializer(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read a replay, with its preview and its progress."""
+        """Read a replay, with preview and progress."""
         return self._shown(self.get_object())
 
     @extend_schema(request=NewReplaySerializer, responses={201: ReplaySerializer})
@@ -139,7 +139,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
 
     @extend_schema(request=None, responses=ReplaySerializer)
     def start(self, request: Request, pk: str) -> Response:
-        """Create its deliveries, in the order of publication and at its rate.
+        """Create the deliveries, in the order of publication and at the replay's rate.
 
         409 when it is not READY.
         """
@@ -151,7 +151,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
 
     @extend_schema(request=None, responses=ReplaySerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """Cancel it; the deliveries that were created stay, and are sent. 409 when it has ended."""
+        """Cancel it; the created deliveries stay, and are sent. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         replay = self.get_object()
         if not replays.cancel_replay(replay, actor=actor_of(request), now=timezone.now()):

@@ -1,4 +1,4 @@
-"""`POST /replies/{token}`: the endpoint that got a message with `ReplyTo` replies, once."""
+"""`POST /replies/{token}`: the endpoint of a message with `ReplyTo` replies, once."""
 
 from functools import lru_cache
 from typing import Any
@@ -22,7 +22,7 @@ from delivery.publishing.drafts import Draft, PublishRefusedError, check_body
 from delivery.publishing.replies import Replied, ReplyRefusedError
 from delivery.publishing.stored_messages import Accepted
 
-# There is one reply: further posts are repetitions, or a client out of control.
+# There is a single reply: further posts are repetitions, or a client out of control.
 POSTS = 20
 SECONDS = 60
 
@@ -40,11 +40,11 @@ class ReplyView(ApiView):
 
     @extend_schema(operation_id="reply", auth=[], **SCHEMA)
     def post(self, request: Request, token: str) -> Response:
-        """Reply to a message at the URL in its header `Inturn-Reply`.
+        """Reply to a message at the URL in the header `Inturn-Reply`.
 
         The body is a message of the event type that the publisher named by `ReplyTo`, and has to
-        fit it. 202 when it is on disk with all its deliveries. Repeating the same body returns the
-        same answer; a different body gets 409, a message that was removed 410.
+        fit the event type. 202 when the reply is on disk with all deliveries. Repeating the same
+        body returns the same answer; a different body gets 409, a removed message 410.
         """
         try:
             return answer_reply(request, replies.delivery_of_token(token))

@@ -46,7 +46,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         return self.get_paginated_response(self.serializer_class(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read a resubmission, with its progress."""
+        """Read a resubmission, with the progress."""
         return self._shown()
 
     @extend_schema(
@@ -63,7 +63,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
 
     @extend_schema(request=None, responses=ResubmissionSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """Cancel it; deliveries that were resubmitted stay so. 409 when it has ended."""
+        """Cancel it; resubmitted deliveries stay so. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         job = self.get_object()
         try:
@@ -107,15 +107,15 @@ class CancellationViews(ResubmissionViews):
         """Cancel many unsettled deliveries, oldest first; with `dry_run` only count them.
 
         The job selects the deliveries that exist and match the filter now, and processes them in
-        the background. A delivery that is settled at its turn counts as done, and stays as it is. A
-        delivery that is being sent at that moment is not sent again. IN_DOUBT ones are cancelled
-        only if that status is given.
+        the background. A delivery already settled at its turn counts as done, and stays as it is. A
+        delivery being sent at this moment is not sent again. IN_DOUBT deliveries are cancelled only
+        if the filter has this status.
         """
         return self._made(request)
 
     @extend_schema(request=None, responses=CancellationSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """Cancel it; deliveries that were cancelled stay so. 409 when it has ended."""
+        """Cancel it; cancelled deliveries stay so. 409 when it has ended."""
         return super().cancel(request, pk)
 
 

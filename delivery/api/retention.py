@@ -1,4 +1,4 @@
-"""Retention: its passes with their progress, and the start of a new one."""
+"""Retention: the passes with their progress, and the start of a new pass."""
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -18,7 +18,7 @@ from delivery.models import RetentionRun, RetentionState
 
 
 class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
-    """A pass. `messages`, `deliveries` and `attempts` count the rows that it has removed so far.
+    """A pass. `messages`, `deliveries` and `attempts` count the rows removed so far.
 
     `kept_because` says which files of the archive it did not find: their messages stay.
     """
@@ -53,12 +53,12 @@ class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
         return MANAGE if self.action == "create" else READ
 
     def list(self, request: Request) -> Response:
-        """List passes, newest first. Those that removed nothing are kept for a week."""
+        """List passes, newest first. Passes without removals are kept for a week."""
         page = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(RetentionRunSerializer(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read a pass, with its progress."""
+        """Read a pass, with the progress."""
         run = get_object_or_404(self.get_queryset(), pk=pk)
         return Response(RetentionRunSerializer(run).data)
 
@@ -66,7 +66,7 @@ class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
     def create(self, request: Request) -> Response:
         """Start a pass now, instead of an hour after the last; it runs in the background.
 
-        409 while one is running.
+        409 while a pass is running.
         """
         Strict(data=request.data).is_valid(raise_exception=True)
         try:

@@ -33,8 +33,8 @@ _ONE = (
 class ScriptTrialSerializer(Strict):
     """A script and a message to try it on.
 
-    The script is by default the stored one. The message is a stored one, another body, or the event
-    type's sample.
+    The script is by default the stored script. The message is a stored message, another body, or
+    the event type's sample.
     """
 
     rules = {"not": {"anyOf": [{"required": ["message", other]} for other in ("body", "headers")]}}

@@ -21,7 +21,7 @@ DELIVERY_RELATIONS = ("subscription__subscriber", "subscription__policy", "lane"
 
 
 class ReplySerializer(serializers.ModelSerializer[Reply]):
-    """The reply to one delivery of a message that was published with `ReplyTo`."""
+    """The reply to a delivery of a message published with `ReplyTo`."""
 
     delivery = serializers.IntegerField(source="delivery_id")
     reply = serializers.SerializerMethodField(help_text="msg_…")
@@ -35,9 +35,9 @@ class ReplySerializer(serializers.ModelSerializer[Reply]):
 
 
 class CallbackSerializer(serializers.ModelSerializer[Callback]):
-    """The callback of one group of a QUEUE message: `answer` goes to `url`.
+    """The callback of a group of a QUEUE message: `answer` goes to `url`.
 
-    `hop` is the length of the chain of callbacks, this one included.
+    `hop` is the length of the chain of callbacks, this callback included.
     """
 
     queue_group = serializers.IntegerField()
@@ -58,7 +58,7 @@ class CallbackSerializer(serializers.ModelSerializer[Callback]):
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
-    """One attempt. `excerpt` is the first 4 KiB of the answer to a failed one, as text."""
+    """An attempt. `excerpt` is the first 4 KiB of the answer to a failed attempt, as text."""
 
     outcome = serializers.ChoiceField(choices=OutcomeClass.choices)
     excerpt = serializers.SerializerMethodField()
@@ -80,11 +80,11 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """A delivery. `held`: PENDING, while its subscription or subscriber is not ACTIVE.
+    """A delivery. `held`: PENDING, while the subscription or subscriber is not ACTIVE.
 
     `lane` is where it waits: `retry:0` after a failure under the action RETRY_LANE, null for SYNC,
-    where nothing waits. A delivery of a PULL subscription waits in its subscriber's mailbox, has
-    been fetched `receive_count` times, and is leased to the client that fetched it last until
+    where nothing waits. A delivery of a PULL subscription waits in the subscriber's mailbox, has
+    been fetched `receive_count` times, and is leased to the client of the last fetch until
     `lease_expires_at`: then it can be fetched again.
     """
 
@@ -170,7 +170,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class DeliveryDetailSerializer(DeliverySerializer):
-    """A delivery with its attempts in order: only the newest, if `attempt_count` is larger."""
+    """A delivery with the attempts in order: only the newest, if `attempt_count` is larger."""
 
     attempts = AttemptSerializer(source="history", many=True)
 
@@ -179,7 +179,7 @@ class DeliveryDetailSerializer(DeliverySerializer):
 
 
 class DestinationField(serializers.CharField):
-    """Null rather than empty for a message that was published to all subscriptions."""
+    """Null rather than empty for a message published to all subscriptions."""
 
     def __init__(self) -> None:
         super().__init__(read_only=True, allow_null=True)
@@ -189,10 +189,10 @@ class DestinationField(serializers.CharField):
 
 
 class MessageSerializer(serializers.ModelSerializer[Message]):
-    """A message in a list: without its body. `deliveries` counts them by status.
+    """A message in a list: without the body. `deliveries` counts them by status.
 
-    `destination` is a subscriber, subscriber/subscription or application that it was delivered to;
-    null for a message that was published to all matching subscriptions.
+    `destination` is a subscriber, subscriber/subscription or application to which the message was
+    delivered; null for a message published to all matching subscriptions.
     """
 
     id = serializers.CharField(source="public_id", help_text="msg_…")
@@ -221,9 +221,9 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
 
 
 class MessageDetailSerializer(serializers.ModelSerializer[Message]):
-    """A message, with `body` if that is JSON, otherwise `body_base64`.
+    """A message, with `body` if it is JSON, otherwise `body_base64`.
 
-    For its publisher every `reason`, `error` and `excerpt` is empty: publishers do not see details
+    For the publisher every `reason`, `error` and `excerpt` is empty: publishers do not see details
     of receivers and people. If `delivery_count` is larger than the number of deliveries here, page
     through all with `GET deliveries?message=…`.
     """

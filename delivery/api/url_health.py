@@ -1,4 +1,4 @@
-"""URL health: the state of URLs in the circuit breaker, and the release of one."""
+"""URL health: the state of URLs in the circuit breaker, and the release of a URL."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -25,7 +25,7 @@ from subscriptions.values.shown_addresses import masked_address, secret_address_
 class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
     """The health of an endpoint URL, over all subscriptions whose policy has `breaks_circuit`.
 
-    DISABLED: nothing is sent except one attempt at `next_probe_at`. FROZEN: nothing is sent until a
+    DISABLED: nothing is sent except an attempt at `next_probe_at`. FROZEN: nothing is sent until a
     person releases it.
     """
 
@@ -80,7 +80,7 @@ class UrlHealthQuery(Strict):
 
 
 class ReleaseSerializer(Strict):
-    """The URL to release, or its key."""
+    """The URL to release, or the URL's key."""
 
     url = Text(
         max_length=MAX_ENDPOINT_LENGTH,
@@ -117,7 +117,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
         return MANAGE if self.action == "release" else READ
 
     def list(self, request: Request) -> Response:
-        """List URLs that were tried under a policy with `breaks_circuit`."""
+        """List URLs tried under a policy with `breaks_circuit`."""
         rows = self.get_queryset()
         if "state" in self.query:
             rows = rows.filter(state=self.query["state"])
@@ -127,7 +127,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
 
     @extend_schema(request=ReleaseSerializer, responses=UrlHealthSerializer)
     def release(self, request: Request) -> Response:
-        """Enable a URL that is DISABLED or FROZEN, and reset its counts. 409 when it is ENABLED."""
+        """Enable a DISABLED or FROZEN URL, and reset the counts. 409 when it is ENABLED."""
         serializer = ReleaseSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         url = url_of(serializer.validated_data["url"])

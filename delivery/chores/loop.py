@@ -1,4 +1,4 @@
-"""The duties, and the loop that runs them in turn until Inturn stops.
+"""The duties, and the loop of them in turn until Inturn stops.
 
 Several machines may run it: the machine with a duty's lock does the duty. While there is work the
 loop continues at once; otherwise it polls every two seconds, and the slow duties every three. The

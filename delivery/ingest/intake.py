@@ -106,7 +106,7 @@ def _post(environ: dict[str, Any], body: bytes) -> Post | WhyNotPlain:
 
 
 def _is_host(host: str) -> bool:
-    # Strangers choose it: only names of possible length are kept.
+    # Anonymous clients choose it: only names of possible length are kept.
     return len(host) <= LONGEST_HOST and _is_allowed_host(host)
 
 

@@ -12,7 +12,7 @@ from delivery.senders.http.signing import signature
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import METHODS
 
-# As in the library: older and newer requests may be repetitions by a stranger.
+# As in the library: older and newer requests may be repetitions by somebody else.
 TOLERANCE_SECONDS = 300
 # Receivers have few subscriptions; those beyond are not tried.
 _MOST_SUBSCRIPTIONS = 50

@@ -19,7 +19,8 @@ URL_FIELDS = ("endpoint", "probe_url")
 def address_refusals(values: Mapping[str, Any]) -> dict[str, Refusal]:
     """Return field → reason for URLs whose host has a forbidden address.
 
-    The values may be those of an unchecked body: only the validators refuse a text that is no URL.
+    The values may be those of an unchecked body: only the validators refuse a text other than a
+    URL.
     """
     refused = {}
     for field in URL_FIELDS:

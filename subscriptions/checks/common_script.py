@@ -60,8 +60,8 @@ def refusals(
 ) -> dict[str, Refusal]:
     """Return field → reason for the given values that are refused; empty if they can be saved.
 
-    `common` has the common scripts as they will be, if the caller checks the scripts that include
-    them for all of them at once.
+    `common` has the common scripts as they will be, if the caller checks the including scripts for
+    all of them at once.
     """
     row = CommonScript() if stored is None else copy(stored)
     for name in {"name", "text", "runs_first"} & set(values):

@@ -1,8 +1,8 @@
-"""The rules about the values of an event type together, for everybody who creates or changes one.
+"""The rules about the values of an event type together, for every creation and change.
 
-Names that differ only in case are allowed, and reported to the person who gives one. A publisher
-that spells a name differently gets 404, or publishes to the other event type. Both may be wanted,
-for example while publishers move from one spelling to the other, so this is a warning.
+Names that differ only in case are allowed, and reported to the naming person. A publisher who
+spells a name differently gets 404, or publishes to the other event type. Both may be wanted, for
+example while publishers move from a spelling to the other, so this is a warning.
 """
 
 from collections.abc import Mapping

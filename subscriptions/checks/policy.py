@@ -1,4 +1,4 @@
-"""The rules about the values of a policy together, for everybody who creates or changes one.
+"""The rules about the values of a policy together, for every creation and change.
 
 The validators of the model check single values. A value without effect is refused rather than
 stored, because whoever sets it expects an effect.
@@ -30,7 +30,7 @@ FieldError = tuple[str, str]
 def refusals(values: Mapping[str, Any], *, stored: Policy | None = None) -> dict[str, Refusal]:
     """Return field → reason for a policy with the given values; empty if they fit together.
 
-    `stored` has those that are not given, or else they are the defaults.
+    `stored` has the others, or else they are the defaults.
     """
     values = model_to_dict(stored or Policy()) | dict(values)
     errors = [

@@ -33,6 +33,6 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
 
 
 def fault_refusal(fault: ScriptFault) -> Refusal:
-    """Return the reason to refuse a script; a fault in an included one has no place in it."""
+    """Return the reason to refuse a script; a fault in an included script has no place in it."""
     has_place = fault.line is not None and not fault.source
     return Refusal(str(fault), Place(fault.line or 1, fault.column or 1) if has_place else None)

@@ -1,4 +1,4 @@
-"""The rules about the values of a subscriber together, for everybody who creates or changes one."""
+"""The rules about the values of a subscriber together, for every creation and change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _REFILL_SHARE = 5
 
 
 def completed(values: Mapping[str, Any], *, stored: Subscriber | None) -> dict[str, Any]:
-    """Return the given values with those that follow from them."""
+    """Return the given values with the derived values."""
     full = dict(values)
     if stored is None and "max_queued_to_send" in full:
         full.setdefault("refill_level", full["max_queued_to_send"] // _REFILL_SHARE)

@@ -1,4 +1,4 @@
-"""The rules about the values of a subscription together, for everybody who creates or changes one.
+"""The rules about the values of a subscription together, for every creation and change.
 
 A field without effect is refused rather than stored, because whoever sets a time-out on a mailbox
 expects it to work. A PULL subscription has no signing secret either, because no request is sent:
@@ -28,7 +28,7 @@ UNSIGNED = (
     "A PULL subscription has no signing secret: nothing is sent to it. "
     "Clients fetch with a key of the subscriber."
 )
-# Fields that a PULL subscription must not set: the default of a new row, and the reason.
+# Fields forbidden for a PULL subscription: the default of a new row, and the reason.
 PUSH_ONLY: dict[str, tuple[Any, str]] = {
     "endpoint": ("", "its messages stay in the mailbox until they are fetched"),
     "headers": ({}, "nothing is sent: clients get the message's own headers"),
@@ -68,11 +68,10 @@ FieldRefusal = tuple[str, str]
 
 
 def completed(values: Mapping[str, Any], *, stored: Subscription | None) -> dict[str, Any]:
-    """Return the given values with those that follow from them.
+    """Return the given values with the derived values.
 
-    A new subscription gets the default policy, and forwards the headers that its event type
-    names. Leaving PATH clears the path, and leaving a join its name and path, so that callers need
-    not.
+    A new subscription gets the default policy, and forwards the headers that its event type names.
+    Leaving PATH clears the path, and leaving a join the join's name and path, so callers need not.
     """
     full = dict(values)
     if stored is None:
@@ -96,8 +95,8 @@ def refusals(
 ) -> dict[str, Refusal]:
     """Return field → reason for the given values that are refused; empty if they fit together.
 
-    `stored` has the values that are not given: they were checked before, and are not refused. A
-    script may include those of `common`, by default the stored common scripts.
+    `stored` has the other values: they were checked before, and are not refused. A script may
+    include those of `common`, by default the stored common scripts.
     """
     row = stored or Subscription()
     event_type: EventType = values["event_type"] if stored is None else stored.event_type

@@ -14,10 +14,10 @@ def conflicting_subscription(
     """Return a subscription with the same filter and header string, if the event type is SYNC.
 
     None if neither is given for a stored subscription, which itself does not count. Call it in the
-    transaction that saves: it locks the event type until the transaction ends, so that if two
-    people save at once, the second sees the first. Publishing goes on meanwhile. INACTIVE
-    subscriptions count as well, because activating one is never refused. Filters that overlap
-    without being equal are found only when a message arrives.
+    saving transaction: it locks the event type until the end, so if two people save at once, the
+    second sees the first. Publishing goes on meanwhile. INACTIVE subscriptions count as well,
+    because an activation is never refused. Overlapping but unequal filters are found only when a
+    message arrives.
     """
     if stored is not None and not {"filter", "header_filter_string"} & set(values):
         return None

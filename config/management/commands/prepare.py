@@ -75,7 +75,7 @@ class Command(BaseCommand):
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Wait for another machine that prepares this database: two migrations would collide."""
+        """Wait for another machine preparing this database: two migrations would collide."""
         has_waited = False
         # Polled, because waiting inside a statement would block a concurrent build of an index.
         while not _locked():

@@ -1,4 +1,4 @@
-"""`qcluster`: run all loops of this machine, or those with one name, as a django-q2 cluster."""
+"""`qcluster`: run all loops of this machine, or those with a name, as a django-q2 cluster."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ CONNECT_SECONDS = 5
 
 
 class Command:
-    """Not a Django command: it runs every few seconds, and needs one statement."""
+    """Not a Django command: it runs every few seconds, and needs a single statement."""
 
     help = "Exit with 0 if the web server of this machine, or another part of it, is at work."
 

@@ -21,7 +21,7 @@ from subscriptions.dependents import first_dependents
 
 
 class Resource(ApiView, GenericViewSet[Any]):
-    """Each change is one transaction with its entry in the configuration log.
+    """Each change is one transaction with an entry in the configuration log.
 
     `related` are the foreign keys that answers show.
     """

@@ -63,7 +63,7 @@ class Switch(serializers.BooleanField):
 
 
 class Moment(serializers.DateTimeField):
-    """A time in ISO 8601; in a query the plus of its offset need not be encoded."""
+    """A time in ISO 8601; in a query the plus of the offset need not be encoded."""
 
     def to_internal_value(self, data: Any) -> Any:
         return super().to_internal_value(with_plus(data) if isinstance(data, str) else data)
@@ -181,7 +181,7 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         return own, options
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse values that contradict each other, or those of the stored row."""
+        """Refuse values that contradict each other, or the stored row's values."""
         if refused := self.refusals(attrs):
             raise refused_fields(refused)
         return attrs

@@ -61,12 +61,12 @@ class JSONAlways(BaseContentNegotiation):
 
 
 class ApiView(APIView):
-    """Strict about its query, JSON both ways, problem documents for errors.
+    """Strict about the query, JSON both ways, problem documents for errors.
 
     `query_classes` has the query parameters by action (of a view set) or by method in lower case;
     other actions take none. Unknown parameters are refused, unless `ignores_unknown_query`: the
-    clients of other systems send parameters of their own. `limited_actions` keep to the rows that
-    the key reaches.
+    clients of other systems send parameters of their own. `limited_actions` keep to the rows within
+    the key's reach.
     """
 
     required_scopes: ClassVar[frozenset[str]] = MANAGE
@@ -84,7 +84,7 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         method = (request.method or "").lower()
         if method not in self.http_method_names or not hasattr(self, method):
-            # Answered 405, whatever its query is.
+            # Answered 405, whatever the query.
             return
         action = getattr(self, "action", None) or method
         query_class = self.query_classes.get(action, NoQuery)

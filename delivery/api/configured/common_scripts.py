@@ -10,12 +10,12 @@ from subscriptions.models import CommonScript
 
 
 class CommonScriptSerializer(StrictModel):
-    """A common script. A line `$include$name` in a script is replaced by its text."""
+    """A common script. A line `$include$name` in a script is replaced by the script's text."""
 
     class Meta:
         model = CommonScript
         fields = ["name", "description", "text", "runs_first", "created_at", "updated_at"]
-        # The engine has a limit of its own, with a better message.
+        # The engine has another limit, with a better message.
         extra_kwargs: ClassVar[dict[str, Any]] = {"text": {"max_length": None, "allow_blank": True}}
 
     def refusals(self, attrs: Mapping[str, Any]) -> Mapping[str, str]:

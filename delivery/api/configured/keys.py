@@ -24,7 +24,7 @@ ACCESS_SCOPES = [(scope.value, scope.label) for scope in (Scope.READ, Scope.MANA
 class KeySerializer(Strict):
     """A key. `key` itself is in the answer to POST and never again.
 
-    `hint` is its last characters.
+    `hint` is the last characters of the key.
     """
 
     id = serializers.IntegerField(read_only=True)
@@ -68,8 +68,8 @@ def _limit(model: type[Named]) -> NameOf:
 class AccessKeySerializer(KeySerializer):
     """A key to read or manage. `publisher` or `subscriber` limits a read key to one of these.
 
-    It then reads the messages and deliveries of that publisher, or the deliveries and the lane of
-    that subscriber, and nothing else.
+    It then reads the messages and deliveries of the publisher, or the deliveries and the lane of
+    the subscriber, and nothing else.
     """
 
     scope = serializers.ChoiceField(choices=ACCESS_SCOPES)
@@ -118,7 +118,7 @@ class KeyViews(Resource):
 
 
 class OwnedKeyViews(KeyViews):
-    """The keys of one publisher or subscriber, named in the address."""
+    """The keys of a publisher or subscriber, named in the address."""
 
     owner_model: ClassVar[type[Named]]
     owner_field: ClassVar[str]

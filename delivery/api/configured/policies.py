@@ -18,13 +18,13 @@ class PolicySerializer(StrictModel):
     `copy_of` names the policy whose values replace missing fields; without it they are those of
     `teamforge`.
 
-    The actions: BLOCK: nothing later is sent until this one succeeds. SKIP: the next is sent, this
-    one again in the next run. REJECT: REJECTED, never again. UNSUPPORTED (for on_redirect only):
-    3xxNOTSUPPORTED, never again. RETRY_LANE: fresh messages flow, this one is tried again on
-    schedule. IN_PLACE: tried again on schedule, and nothing later is sent meanwhile. `retry_…`,
-    `max_attempts` and `when_used_up` belong to the last two actions, and a policy may use only one
-    of those; `breaker_…`, `freeze_…` and
-    `freezes_when_gone` apply if `breaks_circuit` is on.
+    The actions: BLOCK: nothing later is sent until this delivery succeeds. SKIP: the next delivery
+    is sent, this delivery again in the next run. REJECT: REJECTED, never again. UNSUPPORTED (for
+    on_redirect only): 3xxNOTSUPPORTED, never again. RETRY_LANE: fresh messages flow, this delivery
+    is tried again on schedule. IN_PLACE: tried again on schedule, and nothing later is sent
+    meanwhile. `retry_…`, `max_attempts` and `when_used_up` belong to the last two actions, and a
+    policy may use only one of those; `breaker_…`, `freeze_…` and `freezes_when_gone` apply if
+    `breaks_circuit` is on.
 
     `success_codes` is `2xx`, or a list of status codes such as `200,201`; any other 2xx then counts
     as a 5xx.

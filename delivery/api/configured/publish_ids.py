@@ -28,7 +28,7 @@ from subscriptions.publish_ids import (
 
 
 class PublishIdSerializer(Strict):
-    """A publish id of TeamForge's addresses; `hint` is its last characters."""
+    """A publish id of TeamForge's addresses; `hint` is the last characters of the id."""
 
     id = serializers.IntegerField(read_only=True)
     hint = serializers.CharField(read_only=True)
@@ -40,7 +40,7 @@ class PublishIdSerializer(Strict):
 
 
 class NewPublishIdSerializer(PublishIdSerializer):
-    """The body of POST and its answer, in which the id and its addresses are shown once."""
+    """The body of POST and the answer, in which the id and the addresses are shown once."""
 
     publish_id = Text(
         required=False,
@@ -76,7 +76,7 @@ class NewPublishIdSerializer(PublishIdSerializer):
 class PublishIdViews(Resource):
     """Creating an id ends the others after 24 hours.
 
-    Deleting one ends it at once, and it stays listed.
+    Deleting an id ends it at once, and it stays listed.
     """
 
     lookup_field = "pk"
@@ -100,7 +100,7 @@ class PublishIdViews(Resource):
         return {"publisher": self.owner}
 
     def destroy(self, request: Request, **place: str) -> Response:
-        """Revoke it now: its addresses are answered 400."""
+        """Revoke it now: the addresses answer 400."""
         with transaction.atomic():
             row: PublishId = self.locked()
             before = changes.snapshot(row)

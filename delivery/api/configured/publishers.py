@@ -16,7 +16,7 @@ MAX_EVENT_TYPES = 1000
 
 
 class EventTypeNames(serializers.ListField):
-    """The names of the event types that it may publish; null for all."""
+    """The names of the event types that the publisher may publish; null for all."""
 
     def __init__(self, **options: Any) -> None:
         child = Text(max_length=MAX_NAME_LENGTH)

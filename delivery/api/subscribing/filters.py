@@ -35,7 +35,7 @@ class CheckSerializer(Strict):
 
 
 class CheckedSerializer(serializers.Serializer[Any]):
-    """The validity of a filter and its result; `result` is null without a message to test it on."""
+    """The validity of a filter and the result; `result` is null without a message to test it on."""
 
     valid = serializers.BooleanField()
     error = serializers.CharField(allow_null=True, help_text="The error, and its correction.")

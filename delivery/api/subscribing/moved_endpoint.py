@@ -13,7 +13,7 @@ def refusals_of_body(
 ) -> dict[str, str]:
     """Return field → reason if a server newly gets credentials missing in the body.
 
-    A masked value and an omitted field keep the stored ones. Without a row it is created.
+    A masked value and an omitted field keep the stored values. Without a row it is created.
     """
     row = row or Subscription(subscriber=values["subscriber"])
     auth, headers = body.get("auth"), values.get("headers", row.headers or {})

@@ -63,7 +63,7 @@ class SecretViews(ApiView):
         operation_id="subscriptions_rotate_secret",
     )
     def post(self, request: Request, pk: str) -> Response:
-        """Create a new signing secret; the old ones stay valid for a while."""
+        """Create a new signing secret; the old secrets stay valid for a while."""
         rotation = RotationSerializer(data=request.data)
         rotation.is_valid(raise_exception=True)
         now = timezone.now()

@@ -77,19 +77,19 @@ class SubscriberSerializer(HoldingFields, SubscriberFields):
 
     SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight`
     at a time, in no order, and a failed delivery delays no other. A change takes effect within two
-    seconds, after the deliveries under way; deliveries that were postponed while the subscriber was
+    seconds, after the deliveries under way; deliveries postponed while the subscriber was
     CONCURRENT are sent in order once it is SERIAL. HELD: messages for it are stored, and wait.
-    INACTIVE: none of its subscriptions matches, and its waiting deliveries are held; each
-    subscription keeps its own status for afterwards.
+    INACTIVE: no subscription of it matches, and waiting deliveries are held; each subscription
+    keeps a status for afterwards.
 
     With `by_priority` a CONCURRENT subscriber gets messages with a higher `Priority` header first,
     a whole number from 9 to 0; any other value, and none, counts as 4. Every fourth delivery is the
     oldest, so none waits for ever.
 
-    `headers` are sent with each delivery of its subscriptions; a subscription's own header of that
-    name is sent instead. Values are masked in answers.
+    `headers` are sent with each delivery of the subscriptions; a subscription's own header of the
+    same name is sent instead. Values are masked in answers.
 
-    Clients of the old Event Queue find its mailbox by `queue_id`, or by its name.
+    Clients of the old Event Queue find the mailbox by `queue_id`, or by the subscriber's name.
     """
 
     status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
@@ -134,11 +134,11 @@ class SubscriberViews(Resource):
     serializer_class: type[SubscriberSerializer] = SubscriberSerializer
 
     def partial_update(self, request: Request, **place: str) -> Response:
-        """Change the fields that are given.
+        """Change the given fields.
 
-        `status: HELD` makes its messages wait; `status: INACTIVE` holds the waiting ones and keeps
-        none that are published meanwhile. `status: ACTIVE` delivers the backlog in order, or
-        cancels it: see `backlog`. Subscriptions that are held themselves stay held.
+        `status: HELD` makes the messages wait; `status: INACTIVE` holds the waiting messages and
+        keeps none published meanwhile. `status: ACTIVE` delivers the backlog in order, or cancels
+        it: see `backlog`. Subscriptions held by themselves stay held.
         """
         return super().partial_update(request, **place)
 

@@ -48,7 +48,7 @@ class PatternsField(serializers.ListField):
 class HeadersField(serializers.Field):  # type: ignore[type-arg]
     """Header names and values.
 
-    Values are masked in answers, and a masked value keeps the stored one.
+    Values are masked in answers, and a masked value keeps the stored value.
     """
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
@@ -75,7 +75,7 @@ class HeadersField(serializers.Field):  # type: ignore[type-arg]
 class AuthField(serializers.Field):  # type: ignore[type-arg]
     """The credentials for the endpoint.
 
-    Password and token are masked, and a masked one keeps its value.
+    Password and token are masked, and a masked secret keeps the stored value.
     """
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class SubscriptionFields(StrictModel):
 class SubscriptionSerializer(HoldingFields, SubscriptionFields):
     """A subscription. Values of headers, passwords and tokens are masked in answers.
 
-    Its mode cannot be changed. Fields that only concern sending have no effect on a PULL
+    The mode cannot be changed. Fields that only concern sending have no effect on a PULL
     subscription, so it may have only their defaults.
     """
 
@@ -158,7 +158,7 @@ class NewSubscriptionSerializer(SubscriptionSerializer):
         is_held = validated_data.get("status") == SubscriptionStatus.HELD
         written, toggled = split_status(validated_data) if is_held else (validated_data, {})
         row: Subscription = super().create(written)
-        # The toggle writes a journal entry, so that the waiting deliveries have a reason.
+        # The toggle writes a journal entry, so the waiting deliveries have a reason.
         apply_status(row, toggled, actor=actor_of(self.context["request"]))
         return row
 
@@ -212,17 +212,17 @@ class SubscriptionViews(Resource):
     def create(self, request: Request, **place: str) -> Response:
         """Create one; 409 when the name is in use.
 
-        If the subscriber has another one for the same messages, the header `Inturn-Warning` says
-        so.
+        If the subscriber has another subscription for the same messages, the header
+        `Inturn-Warning` says so.
         """
         return _warned(super().create(request, **place))
 
     def partial_update(self, request: Request, **place: str) -> Response:
-        """Change the fields that are given.
+        """Change the given fields.
 
         `status: HELD` makes the subscription's deliveries wait, including those of messages
         published meanwhile. `status: SHADOW` records each match as a delivery with the status
-        SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds its deliveries,
+        SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds the deliveries,
         and messages published while a subscription is INACTIVE are not kept for it. `status:
         ACTIVE` delivers the backlog in order, or cancels it: see `backlog`. If the subscriber has
         another subscription for the same messages, the header `Inturn-Warning` says so.
