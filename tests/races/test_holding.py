@@ -18,7 +18,7 @@ from delivery.support.toggle import Release
 from subscriptions.models import Subscriber, Subscription
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.senders.test_reading import ids, read
+from tests.unit.delivery.senders.test_read_connection import ids, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from delivery.senders.http.client import HttpClient
 from delivery.senders.http.request import make_request
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import Network
-from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
+from tests.unit.delivery.senders.http.test_client import LOOPBACK, PARCEL, endpoint
 
 
 def called(

@@ -14,7 +14,7 @@ from delivery.states import OutcomeClass
 from tests.support.receivers import Answer, Receiver, Stream
 from tests.support.receivers.raw import raw_server
 from tests.unit.delivery.calls.calling import called, outcome, read_request
-from tests.unit.delivery.senders.test_http import PARCEL
+from tests.unit.delivery.senders.http.test_client import PARCEL
 from tests.unit.delivery.test_verdict import TEAMFORGE
 
 

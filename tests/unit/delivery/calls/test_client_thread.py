@@ -19,7 +19,7 @@ from delivery.states import OutcomeClass
 from tests.support.receivers import Hold, Receiver
 from tests.support.receivers.raw import raw_server
 from tests.unit.delivery.calls.calling import called, outcome, read_request
-from tests.unit.delivery.senders.test_http import LOOPBACK
+from tests.unit.delivery.senders.http.test_client import LOOPBACK
 
 # What a process does with the endpoint in its arguments.
 PREAMBLE = """

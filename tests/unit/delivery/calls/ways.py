@@ -18,7 +18,7 @@ from delivery.states import OutcomeClass
 from subscriptions.values.endpoints import parse_endpoint
 from subscriptions.values.resolver import Resolver
 from tests.unit.delivery.calls.calling import trust
-from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
+from tests.unit.delivery.senders.http.test_client import LOOPBACK, PARCEL, endpoint
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 NAMES = {

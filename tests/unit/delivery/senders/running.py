@@ -35,7 +35,10 @@ async def elsewhere(act: Callable[..., Any], *args: Any) -> Any:
 async def serve_lanes(commits: GroupCommit, lane_ids: Sequence[int]) -> None:
     """Claim these lanes on the session, as a sender does that begins to serve them."""
     session = commits.session
-    await session.claim(list({shard_of(lane_id) for lane_id in lane_ids}))
+    unclaimed = {shard_of(lane_id) for lane_id in lane_ids}
+    while unclaimed:
+        # The server may still be ending the session of an earlier scenario, which had the locks.
+        unclaimed -= await session.claim(list(unclaimed))
     for lane_id in lane_ids:
         epoch = session.claimed.epoch_of(lane_id)
         assert epoch is not None

@@ -16,7 +16,7 @@ from tests.races.transactions import unfinished
 from tests.support import factories
 from tests.unit.delivery.api.client import caller, created, refused
 from tests.unit.delivery.mailbox.box import box
-from tests.unit.delivery.senders.reading import run_parameters
+from tests.unit.delivery.senders.read_statements import run_parameters
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
 
 ACTOR = "ann"

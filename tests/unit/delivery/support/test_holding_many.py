@@ -14,7 +14,7 @@ from delivery.support.held_objects import Held
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.support.sequences import kept_sequences  # noqa: F401 - a fixture
-from tests.unit.delivery.senders.reading import fetch, run_parameters
+from tests.unit.delivery.senders.read_statements import fetch, run_parameters
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_sequences")]
 

@@ -36,12 +36,12 @@ from tests.support import factories
 from tests.support.collector import CollectedSpan, Collector, collecting
 from tests.support.receivers import OK, Answer, Receiver
 from tests.support.tls import certificate_of_localhost
-from tests.unit.delivery.senders import test_http
-from tests.unit.delivery.senders.test_http import LOOPBACK, endpoint
+from tests.unit.delivery.senders.http import test_client
+from tests.unit.delivery.senders.http.test_client import LOOPBACK, endpoint
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
-PARCEL = replace(test_http.PARCEL, attempts=0)
+PARCEL = replace(test_client.PARCEL, attempts=0)
 MESSAGE_ID = PARCEL.message_id
 
 
