@@ -40,7 +40,7 @@ class SendingJob:
         self._context = context
 
     async def deliver(self, chosen: tuple[Group, Parcel] | None) -> None:
-        """Deliver one group after another while the lane has something to send."""
+        """Deliver groups in turn while the lane has something to send."""
         # Read once: each look at the running task costs a system call.
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         while chosen is not None:
@@ -48,7 +48,7 @@ class SendingJob:
             chosen = self._lane.take()
 
     async def _deliver_group(self, group: Group, first: Parcel) -> None:
-        """Try the endpoints of the group until one accepts the message.
+        """Try the endpoints of the group until an endpoint accepts the message.
 
         `first` is counted already.
         """
@@ -191,7 +191,7 @@ class SendingJob:
                 "outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id}
             )
             rules = context.endpoints[parcel.subscription_id].rules
-            # The changes of lane and endpoint that it carried may be out of date by now.
+            # The changes of lane and endpoint handed in with it may be out of date by now.
             is_change = any(isinstance(entry, Change) for entry in others)
             changes = lane.stops.changes(parcel.key) if is_change else []
             await context.commit(

@@ -1,7 +1,7 @@
 """The configuration changes since a sender's last look, and the present hold and rates of lanes.
 
 A look begins at the oldest transaction that was under way during the previous look. So it misses no
-change, however late that commits and whatever the clocks show. It may find a change twice: the
+change, however late it commits and whatever the clocks show. A look may find a change twice: the
 version is then known already.
 """
 

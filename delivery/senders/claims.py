@@ -7,7 +7,7 @@
 
 The lanes of a claimed shard are served from the moment they have work until they have been idle for
 a while. Deliveries that a lane's last sender may have sent without recording an outcome are settled
-before anything else of the lane is sent: that sender died, or lost its shard.
+before anything else of the lane is sent: its last sender died, or lost the shard.
 
 A shard that belongs to another sender is in the leaving state only briefly: its lanes begin no
 attempt, and must not wait for a long attempt. If an attempt does take long, the shard is kept
@@ -36,7 +36,7 @@ from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)
 
-# The lanes of a shard that is being left wait this long for each other's attempts.
+# While a shard is being left its lanes wait this long for each other's attempts.
 LEAVE_SECONDS = 1.0
 # A shard that could not be left is tried again after this time, which doubles with each try.
 STAY_SECONDS = 10.0
@@ -44,7 +44,7 @@ MAX_STAY_SECONDS = 320.0
 
 
 class Claims:
-    """The shards of one sender and their lanes; each lane is served by a task of its own."""
+    """The shards of a sender and their lanes; each lane is served by a task of its own."""
 
     def __init__(self, context: SenderContext, tasks: asyncio.TaskGroup) -> None:
         self._context = context
@@ -80,7 +80,7 @@ class Claims:
             await self._claim(self._wanted.difference(session.claimed.shards))
 
     async def serve(self, lane_ids: Iterable[int]) -> None:
-        """Begin to serve those of these lanes that are ours and have no task yet."""
+        """Begin to serve these lanes, as far as they are ours and have no task yet."""
         # Without duplicates: a lane begun twice would be served twice.
         wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)]
         if not wanted:
@@ -94,7 +94,7 @@ class Claims:
         finally:
             self._beginning.difference_update(wanted)
         for row in rows:
-            # The row is valid only while the shard is ours in the epoch in which it was read.
+            # The row is valid only while the shard is ours in the epoch of the read.
             epoch = epochs[row["id"]]
             if self._is_wanted(row["id"]) and epoch == self._context.session.claimed.epoch_of(
                 row["id"]

@@ -1,4 +1,4 @@
-"""State shared by all lanes of one sender: connections, HTTP client, and known endpoints."""
+"""State shared by all lanes of a sender: connections, HTTP client, and known endpoints."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ MIN_ROWS = 8
 
 
 class SenderContext:
-    """The state of one sender; `lanes` are the lanes that the sender serves now."""
+    """The state of a sender; `lanes` are the lanes that the sender serves now."""
 
     def __init__(
         self, *, group_commit: GroupCommit, read_connection: ReadConnection, client: HttpClient
@@ -82,15 +82,15 @@ class SenderContext:
     async def load(self, subscription_ids: Iterable[int]) -> None:
         """Load these subscriptions unless they are loaded.
 
-        Thousands of lanes begin at once: one statement serves all that are requested by then, and
-        all of them continue after it.
+        Thousands of lanes begin at once: a single statement loads all subscriptions requested by
+        then, and all lanes continue after it.
         """
         unknown = {id for id in subscription_ids if id not in self.endpoints}
         self._requested |= unknown
         while not self._requested.isdisjoint(unknown):
             if self._loading is None or self._loading.done():
                 self._loading = asyncio.create_task(self._load_requested())
-            # A caller that is cancelled must not end the loading for the others.
+            # A cancelled caller must not end the loading for the others.
             await asyncio.shield(self._loading)
 
     async def _load_requested(self) -> None:
@@ -98,7 +98,7 @@ class SenderContext:
         try:
             await self.refresh(requested.difference(self.endpoints))
         finally:
-            # An endpoint that cannot be loaded must not be requested again with all that follows.
+            # An endpoint that cannot be loaded must not be requested again with all others.
             self._requested -= requested
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
@@ -153,7 +153,7 @@ class SenderContext:
         """Return whether the database allows sending to this subscription now.
 
         The subscription must not be held. If the circuit breaker has disabled its URL, one attempt
-        is allowed at intervals: True then means that this sender has claimed it.
+        is allowed at intervals: True then means that this sender has claimed the attempt.
         """
         await self.refresh([subscription_id])
         endpoint = self.endpoints[subscription_id]
@@ -166,11 +166,11 @@ class SenderContext:
     def is_overdue(self, parcel: Parcel) -> bool:
         """True if the parcel must not be sent any more.
 
-        It has expired, or it is VOLATILE and was read under an earlier start of the database
-        server. Call it after the run naming the parcel is committed. An attempt that begins in time
-        is then in a run before the parcel expires, and the duty that settles expired deliveries
-        finds it there. A VOLATILE message that a server crash undid was read from the server before
-        the crash, and is not sent: another message may get its number.
+        The parcel has expired, or is VOLATILE and was read under an earlier start of the database
+        server. Call this after the run naming the parcel is committed. An attempt that begins in
+        time is then in a run before the parcel expires, and the duty that settles expired
+        deliveries finds it there. A VOLATILE message that a server crash undid was read from the
+        server before the crash, and is not sent: another message may get its number.
         """
         if parcel.deadline is not None and seconds_since_boot() >= parcel.deadline:
             return True

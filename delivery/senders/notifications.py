@@ -32,7 +32,7 @@ class Notification:
 
 
 class NotificationListener:
-    """The listening connection of one sender; `run` must be running."""
+    """The listening connection of a sender; `run` must be running."""
 
     def __init__(self, *, name: str) -> None:
         self._name = name

@@ -40,7 +40,7 @@ class Found:
 
 
 async def read_ahead(lane: SenderLane, context: SenderContext) -> None:
-    """Read on if the lane needs it, and record a run ahead if the window says so."""
+    """Read if the lane needs more, and record a run ahead if the window says so."""
     rows, max_bytes = lane.rows(context.rows_of_a_lane()), context.bytes_of_a_lane()
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
     if not lane.wants_more(closed, rows=rows):
@@ -94,7 +94,7 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
         is_cut = len(parcels) < len(read) or size >= reading.max_bytes or bool(reading.in_memory)
         run.add(limits, fresh=len(parcels) - skipped, skipped=skipped, is_cut=is_cut)
         if not parcels and not run.left:
-            # Its earlier pieces were all of it.
+            # The earlier pieces were the whole run.
             await context.commit(lane, *lane.stops.record_run(run))
     return Found(
         groups=[

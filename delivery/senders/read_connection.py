@@ -24,7 +24,7 @@ from delivery.tracing.traces import traces
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
-# After this many refusals of one statement we treat the error as a fault of ours.
+# After this many refusals of a statement we treat the error as a fault of ours.
 MOST_REFUSALS = 3
 # Making parcels of very many rows at once would delay answers that arrive meanwhile. So the number
 # of lanes read together is the number that had about ROWS_A_STATEMENT rows the last time: ten
@@ -42,7 +42,7 @@ QUEUED_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """The limits of a lane's read: rows, bytes, and no deliveries that it holds already."""
+    """The limits of a lane's read: rows, bytes, and no deliveries in the lane's memory."""
 
     lane_id: int
     limits: PieceLimits
@@ -69,7 +69,7 @@ class ReadConnection:
         self.is_traced = traces() is not None
 
     async def parcels(self, request: RunRequest) -> list[Parcel]:
-        """Return the lane's oldest sendable deliveries, in the order of its run.
+        """Return the lane's oldest sendable deliveries, in the order of the run.
 
         Waits while the database is away.
         """

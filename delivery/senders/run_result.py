@@ -1,7 +1,7 @@
 """The runs of an ordered lane: their limits and their results; `lanes/runs.py` has the pauses.
 
 A run has up to `max_queued_to_send` deliveries and no pause inside: an endpoint that answers gets
-all of it. While nothing of it succeeds it is read in pieces. The first piece after a failure is
+the whole run. While nothing succeeds the run is read in pieces. The first piece after a failure is
 short, because the endpoint may still be unreachable; memory and scripts make other pieces short.
 
     read a piece ─▶ send it ─┬─▶ all failed, and the run may have more ─▶ read its next piece …
@@ -33,7 +33,7 @@ class PieceLimits:
 class RunResult:
     """One run of up to `most` deliveries. `left` counts those neither tried nor set aside yet.
 
-    A delivery is *fresh* if its row does not say skipped: usually it was never tried, but it may
+    A delivery is *fresh* if the row does not say skipped: usually it was never tried, but it may
     have blocked the lane, have been in doubt or been resubmitted. `is_fresh_first`: fresh
     deliveries come before skipped deliveries; otherwise all are in the order of ids. `has_skipped`:
     there may be skipped deliveries to read, of subscriptions that are not `resting`. `is_early`:
@@ -131,7 +131,7 @@ class RunResult:
 
     @property
     def _skipped_left(self) -> int:
-        """How many skipped deliveries it may still have."""
+        """How many skipped deliveries the run may still have."""
         return max(self.most // 2, 1) - self.skipped if self.has_skipped else 0
 
     @property
@@ -141,14 +141,14 @@ class RunResult:
 
     @property
     def goes_on(self) -> bool:
-        """True if nothing of it has succeeded yet, and there may be more to read for it."""
+        """True if nothing has succeeded yet, and there may be more to read for the run."""
         return not self.settled and self.is_cut and self.fresh + self.skipped < self.most
 
     @property
     def leaves_nothing(self) -> bool:
-        """True if all that the lane had was read for this run, and has left the lane.
+        """True if all deliveries of the lane were read for this run, and have left the lane.
 
-        Whatever came later has a notification of its own, or is found by the poll.
+        Later deliveries have notifications of their own, or are found by the poll.
         """
         return self.is_all and self.settled == self.fresh + self.skipped
 

@@ -20,8 +20,8 @@ from subscriptions.values.media_types import is_json
 if TYPE_CHECKING:
     from delivery.senders.context import SenderContext
 
-# The first delivery of a read waits at most this long for the scripts of those behind it; the rest
-# is read again.
+# The first delivery of a read waits at most this long for the scripts of deliveries behind it; the
+# rest is read again.
 BATCH_SECONDS = 0.1
 BATCH_BYTES = 256 * 1024
 

@@ -1,4 +1,4 @@
-"""A sender: one process that serves lanes, from its start until Inturn stops.
+"""A sender: a process that serves lanes until Inturn stops.
 
 It is an endless task of the django-q2 cluster: a worker runs it until the worker ends. It polls
 every second for changes of which a notification may have been lost, less often while thousands of
@@ -31,18 +31,18 @@ from subscriptions.values.built_in_receivers import built_in_receivers
 
 log = logging.getLogger(__name__)
 
-# The interval of looking for other senders: the lanes of a dead sender wait for it, and for nothing
-# else, because shards that were claimed are looked into at once.
+# The interval of looking for other senders: the lanes of a dead sender wait for the look, and for
+# nothing else, because claimed shards are looked into at once.
 MEMBERS_SECONDS = 0.5
 # The interval of the poll for lost notifications.
 POLL_SECONDS = 1.0
-# Looking for lanes with work takes 15 µs for each. With thousands it takes at most this part of the
-# time, because the lanes' own reads wait for it, but is not put off for longer than that.
+# Looking for lanes with work takes 15 µs for each. With thousands of lanes it takes at most this
+# part of the time, because the lanes' own reads wait, but is put off for MOST_WORK_SECONDS at most.
 WORK_SHARE = 0.1
 MOST_WORK_SECONDS = 5.0
-# The interval of checking whether a shard that is being left can be released.
+# The interval of checking whether a shard can be released that is being left.
 LOOK_SECONDS = 0.25
-# When Inturn stops, an attempt in flight has this long to get its answer.
+# When Inturn stops, an attempt in flight may wait this long for the answer.
 STOP_SECONDS = 5.0
 # This long after the stop request everything that can be recorded has been recorded.
 KILL_SECONDS = 10.0
@@ -165,7 +165,7 @@ class Sender:
 
     @property
     def _may_look(self) -> bool:
-        """True if looking for lanes with work takes no more than its part of the time now."""
+        """True if looking for lanes with work takes no more than WORK_SHARE of the time now."""
         return time.monotonic() >= self._work_due_at
 
     @property
@@ -183,7 +183,7 @@ class Sender:
             await self._notify_lanes(context, claims, [row["lane_id"] for row in rows])
 
     async def _update_members(self, context: SenderContext, claims: Claims) -> None:
-        """Look for other senders; poll if that is due, or for work in shards that they left."""
+        """Look for other senders; poll if a poll is due, or for work in shards that they left."""
         await claims.update_members(busy_percent=self._busy.percent())
         if self._has_claimed:
             # Before anything is read for the lanes of these shards.
@@ -292,7 +292,7 @@ def collect_garbage_rarely() -> None:
 
 
 def run_sender(number: int) -> None:
-    """Send until Inturn stops, as the sender with that number of this machine."""
+    """Send until Inturn stops, as the sender with this number of this machine."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(Sender(must_stop=stopping.is_set, number=number).run())
 

@@ -1,4 +1,4 @@
-"""The engine: serving one lane, whatever its window.
+"""The engine: serving a lane, whatever its window.
 
     check again after a nudge ─▶ read on ─▶ begin jobs ─▶ review the rows' endpoints ─┐
       ▲                                                                               ▼
@@ -40,7 +40,7 @@ async def _serve(lane: SenderLane, context: SenderContext) -> None:
     while not is_ended:
         await _serve_until_yielding(lane, context)
         await _wait_for_jobs(lane)
-        # It may be resumed before it has ended.
+        # The lane may be resumed before it has ended.
         is_ended = not lane.is_sending
     if lane.fault is None:
         await _forget(lane, context, had_more=lane.stock.forget())
@@ -93,7 +93,8 @@ async def _forget(lane: SenderLane, context: SenderContext, *, had_more: bool) -
 async def _review(lane: SenderLane, context: SenderContext) -> None:
     """End the stops of endpoints that are not DOWN any more, or for which nothing waits.
 
-    The latter stay DOWN by their rows: that nothing waits shows nothing. They stop nothing, though.
+    Endpoints for which nothing waits stay DOWN by their rows, because nothing shows that they are
+    up, but they stop nothing.
     """
     if not (down := lane.stops.begin_review()):
         return

@@ -1,7 +1,7 @@
 """Successes at URLs whose health is kept: counted in memory, written at intervals.
 
 All subscriptions and all senders share the row of a URL. Written with each success it would be
-locked by one group commit after another, and every sender would wait for every other's disk. A
+locked by group commits in turn, and every sender would wait for every other's disk. A
 success at a healthy URL changes nothing urgent: it is written within about a second, or together
 with the next failure there, which must not be judged without it. The successes that a sender had
 not written when it died are lost: the URL then has a few successes less among its attempts, and the
@@ -21,7 +21,7 @@ from delivery.states import OutcomeClass
 
 
 class Successes:
-    """The unwritten successes of one sender, by subscription."""
+    """The unwritten successes of a sender, by subscription."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()

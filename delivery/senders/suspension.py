@@ -68,7 +68,7 @@ async def _wait_for_nudge(lane: SenderLane, seconds: float) -> None:
 
 
 async def _top(row: Mapping[str, Any], context: SenderContext) -> Endpoint | None:
-    """Return the endpoint of the delivery that suspends the lane; None if it no longer does."""
+    """Return the endpoint of the delivery that suspends the lane; None if none does any more."""
     if row["status"] not in (Status.PENDING, Status.REJECTED):
         return None
     await context.refresh([row["subscription_id"]])
@@ -91,7 +91,7 @@ async def _probe(
     change = lane.stops.suspend(
         row["delivery_id"], row["subscription_id"], reason=row["reason"], wait_seconds=wait
     )
-    # A person may have resumed it while the probe was under way.
+    # A person may have resumed the lane during the probe.
     await context.commit(lane, replace(change, stays=True))
 
 

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class CommitRequest:
-    """Entries that are committed together, with the future that their lane awaits."""
+    """Entries to commit together, with the future that the lane awaits."""
 
     __slots__ = ("committed", "entries", "lane_id")
 
@@ -65,7 +65,7 @@ class LockedRequests:
         self.is_any.set()
 
     def take(self, lane_id: int) -> CommitRequest | None:
-        """Take out the lane's first request that somebody awaits; None if there is none."""
+        """Take out the lane's first request that is still awaited; None without any."""
         requests = self._lanes.get(lane_id, deque())
         following = None
         while requests and following is None:

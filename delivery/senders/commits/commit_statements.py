@@ -25,8 +25,8 @@ from delivery.verdict import NextStep
 
 Query = tuple[str, dict[str, Any]]
 
-# These outcomes count neither for nor against a URL: nobody knows whether it was called, or we
-# could not call it.
+# These outcomes count neither for nor against a URL: nobody knows whether we called the URL, or we
+# could not.
 _INCONCLUSIVE = NEVER_CALLED | {OutcomeClass.LOST}
 
 
@@ -34,7 +34,7 @@ def commit_statements(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
     If a lane has several runs or changes, the last counts. Runs come before lane changes, because
-    the change of a lane is always later than its run in the same commit.
+    in a commit the change of a lane is always later than the run.
     """
     if (delivered := _delivered(entries)) is not None:
         return [delivered]
@@ -113,7 +113,7 @@ _SETTLE_ONE = _settle_one()
 
 
 def _delivered(entries: Sequence[Entry]) -> Query | None:
-    """Return the one statement that commits plain successes; None if there is more to write."""
+    """Return the single statement that commits plain successes; None if there is more to write."""
     rows: list[dict[str, Any]] = []
     for entry in entries:
         row = _delivered_row(entry)
@@ -203,8 +203,8 @@ def _endpoints(
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the statements for DOWN and UP endpoints.
 
-    If two lanes change one endpoint, the change handed in last counts. The change of a stopped
-    ordered lane ends its run: the endpoint of the delivery that stops it is DOWN.
+    If two lanes change the same endpoint, the change handed in last counts. A change that ends the
+    lane's run is of a stopped ordered lane: the endpoint of the stopping delivery is DOWN.
     """
     endpoints = {
         entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)

@@ -1,4 +1,4 @@
-"""Reading an answer from its connection: its header, and as much of its body as is wanted."""
+"""Reading an answer from a connection: the header, and as much of the body as is wanted."""
 
 import asyncio
 from enum import Enum, auto
@@ -19,7 +19,7 @@ from delivery.senders.http.framing import (
 )
 from delivery.senders.http.stream import AnswerStream, ConnectionEndedError
 
-# How long an early answer waits for another one, once the request is written.
+# How long an early answer waits for another answer, once the request is written.
 EARLY_SECONDS = 2.0
 _STRAYS = frozenset({BLANK_LINES, LATE, SURPLUS})
 _NOT_HTTP = "its answer is not HTTP"
@@ -67,18 +67,18 @@ class BegunAnswer:
 
     @property
     def note(self) -> str:
-        """What is malformed in the part of the answer that was read, in words; empty if nothing."""
+        """The faults of form in the part of the answer that was read, in words; empty if none."""
         if not self._oddities:
             return ""
         return f"its answer is malformed: {', '.join(dict.fromkeys(self._oddities))}"
 
     def add(self, oddity: str) -> None:
-        """Note something that is malformed."""
+        """Note a fault of form."""
         self._oddities += (oddity,)
 
     @property
     def is_tidy(self) -> bool:
-        """True if the whole answer was read, and the next one will begin where it ends."""
+        """True if the whole answer was read, and the next answer will begin where it ends."""
         return (
             self._body.is_over
             and self.head.keeps
@@ -142,7 +142,7 @@ class BegunAnswer:
 
 
 async def begin_answer(stream: AnswerStream) -> BegunAnswer:
-    """Wait for the header of the answer, and skip the informational ones before it.
+    """Wait for the header of the answer, and skip informational answers before it.
 
     Raises UnreadableAnswerError, or the reason why the connection ended.
     """
@@ -191,7 +191,7 @@ async def _after_late_bytes(stream: AnswerStream, late: bytearray) -> BegunAnswe
 
 
 async def _later(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer | None:
-    """Return the answer that follows an early one, None if none does.
+    """Return the answer that follows an early answer; None if none does.
 
     A receiver may answer before it has read the request, and it may have answered the request
     before twice. So another answer has until shortly after the request is written.

@@ -1,4 +1,4 @@
-"""The body of an answer: which of the received bytes belong to it."""
+"""The body of an answer: which of the received bytes belong to the body."""
 
 import re
 
@@ -17,7 +17,7 @@ _MOST_LINES = 8 * 1024
 
 
 class Body:
-    """The body of one answer, as far as it was taken from the received bytes.
+    """The body of an answer, as far as it was taken from the received bytes.
 
     `is_over`: nothing more belongs to it. `is_usable`: its bytes are those of the receiver; not if
     nobody can tell where it begins or ends. `oddities` say what is malformed in it.
@@ -63,7 +63,7 @@ class Body:
         return self._line_bytes <= most
 
     def take(self, received: bytearray, most_bytes: int) -> None:
-        """Move the bytes that belong to the body out of the received ones.
+        """Move the bytes that belong to the body out of the received bytes.
 
         Takes all of them unless more are lines around chunks than suits so many wanted bytes.
         """
@@ -87,7 +87,7 @@ class Body:
         del received[: len(part)]
 
     def _takes_only_chunk(self, received: bytearray) -> bool:
-        """Take a body of one chunk that arrived whole, as most do; True if it is one."""
+        """Take a body of a single chunk that arrived whole, as most do; False for other bodies."""
         only = None if self._has_begun else _ONLY_CHUNK.fullmatch(received)
         self._has_begun = True
         if only is None or int(only[1], 16) != len(only[2]) - _END_BYTES:

@@ -1,4 +1,4 @@
-"""Sending one parcel, on aiohttp's connections.
+"""Sending a parcel, on aiohttp's connections.
 
 A receiver's fault is an Outcome, never an exception. Redirects are not followed.
 `delivery.senders.http.connector` decides which addresses may be connected to;
@@ -48,7 +48,7 @@ def _always() -> bool:
 
 
 class HttpClient:
-    """An HTTP client for all lanes of one sender. Use it as an async context manager."""
+    """An HTTP client for all lanes of a sender; an async context manager."""
 
     def __init__(
         self,

@@ -23,9 +23,9 @@ from delivery.senders.http.stream import AnswerStream
 
 Result = TypeVar("Result")
 
-# For all of it: resolving the name, connecting to one of its addresses, TLS.
+# For resolving the name, connecting to an address, and TLS together.
 CONNECT_SECONDS = 5
-# The most endpoints whose parsed URLs are kept, 1.4 to 6 kB each; to parse one takes 16 µs.
+# The most endpoints whose parsed URLs are kept, 1.4 to 6 kB each; parsing a URL takes 16 µs.
 MOST_TARGETS = 2_000
 # A longer body is not copied to be written together with its header.
 JOINED_BYTES = 16 * 1024
@@ -83,7 +83,7 @@ class Target:
 
 
 class HttpExchange:
-    """Makes requests on the connections of one connector."""
+    """Makes requests on the connections of a connector."""
 
     def __init__(self, connector: GuardedConnector) -> None:
         self.connector = connector

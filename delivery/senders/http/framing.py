@@ -59,7 +59,7 @@ Framing = Literal["EMPTY", "LENGTH", "CHUNKED", "UNTIL_CLOSED", "UNKNOWN"]
 
 
 class AnswerHead(NamedTuple):
-    """Status line and header of one answer; `keeps` if its connection may be used again."""
+    """Status line and header of an answer; `keeps`: the connection may be used again."""
 
     status: int
     lines: bytes

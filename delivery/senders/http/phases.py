@@ -16,7 +16,7 @@ SENT, ANSWERED = "sent", "answered"
 
 
 class Phases:
-    """The moments of one attempt, by `time.perf_counter`; of a repeated one the last counts.
+    """The moments of an attempt, by `time.perf_counter`; of a repeated moment the last counts.
 
     The attempt starts now, and could have started at `due_at`, in seconds since boot, if known.
     """
@@ -25,7 +25,7 @@ class Phases:
 
     def __init__(self, *, due_at: float | None) -> None:
         self._moments: dict[str, float] = {}
-        # A lane's pause ends a moment before the one in its row, which begins at the commit.
+        # A lane's pause ends a moment before the pause in its row, which begins at the commit.
         self._queued = {} if due_at is None else {"queue": max(seconds_since_boot() - due_at, 0.0)}
 
     def mark(self, moment: str) -> None:

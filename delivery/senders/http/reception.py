@@ -1,4 +1,4 @@
-"""The reception of an answer: how far it is read, and the outcome that it means."""
+"""The reception of an answer: how far it is read, and its outcome."""
 
 import logging
 from collections.abc import Awaitable
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 # Bodies of answers are read up to here, and for so long after their header.
 READ_BYTES = 64 * 1024
 READ_SECONDS = 1.0
-# Of a date with a comment; a proper one has 29 characters.
+# Of a date with a comment; a proper date has 29 characters.
 _LONGEST_DATE = 100
 
 
@@ -46,7 +46,7 @@ class Reception:
 
 
 class Read(Protocol):
-    """Reads an answer as far as its caller needs it, and judges it."""
+    """Reads an answer as far as the caller needs it, and judges it."""
 
     def __call__(
         self, answer: BegunAnswer, *, success_codes: frozenset[int] | None

@@ -1,4 +1,4 @@
-"""The URL and headers of one attempt; they may be prepared a moment ahead."""
+"""The URL and headers of an attempt; they may be prepared a moment ahead."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ def _added(headers: dict[str, str], trace: dict[str, str]) -> dict[str, str]:
 
 
 def _reply_headers(parcel: Parcel, stored: Mapping[str, str]) -> dict[str, str]:
-    """Return the address for a reply, if one is wanted, and the message that it replies to."""
+    """Return the address for a reply, if a reply is wanted, and the message that it replies to."""
     headers = correlation(stored)
     if may_be_replied_to(stored, event=parcel.event, replay_id=parcel.replay_id):
         headers[REPLY_URL] = reply_url(

@@ -64,10 +64,10 @@ class UntidyReceivers:
 
 
 class AnswerStream(asyncio.Protocol):
-    """The bytes that a receiver sends, for one exchange after the other.
+    """The bytes that a receiver sends, for exchanges in turn.
 
-    An aiohttp connector keeps it, in place of aiohttp's own protocol. `received` are the bytes of
-    the answer under way that nobody has taken yet.
+    An aiohttp connector keeps the stream, in place of aiohttp's own protocol. `received` are the
+    bytes of the present answer that nobody has taken yet.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The work in flight in a lane: its jobs, and its attempts, which may be cut off.
+"""The work in flight in a lane: jobs, and attempts, which may be cut off.
 
 The attempts are in the lane's run.
 """
@@ -13,7 +13,7 @@ from delivery.senders.parcel import Key, Parcel
 
 
 class AttemptInFlight:
-    """One delivery; its `task` waits for the answer `since` a moment of the monotonic clock."""
+    """A delivery; `task` waits for the answer `since` a moment of the monotonic clock."""
 
     __slots__ = ("key", "parcel", "since", "task")
 
@@ -36,7 +36,7 @@ class InFlight:
         self._attempts[parcel.delivery_id] = AttemptInFlight(parcel, key)
 
     def begin(self, parcel: Parcel, task: asyncio.Task[Any] | None, *, now: float) -> None:
-        """Note that the attempt waits for its answer in that task, and may be cut off."""
+        """Note that the attempt waits for the answer in this task, and may be cut off."""
         attempt = self._attempts[parcel.delivery_id]
         attempt.since, attempt.task = now, task
 
@@ -61,7 +61,7 @@ class InFlight:
             self._probe = None
 
     def is_hanging(self, *, since: float) -> bool:
-        """True if an answer has been awaited since before that moment of the monotonic clock."""
+        """True if an answer has been awaited since before `since`, of the monotonic clock."""
         return any(moment < since for moment, _ in self._waiting())
 
     def cut_off(self) -> None:

@@ -1,12 +1,12 @@
-"""One lane in its sender's memory: its beginning, yielding and end, its next delivery, its run.
+"""A lane in its sender's memory: how it begins, yields and ends, the next delivery, the run.
 
     serving ── quiesce ──▶ yielding ── nothing is in flight ──▶ ended
        ▲                     │  ▲
        └────── resume ───────┘  └── end_after_attempts, a fault: for good
 
-`stops` has the reasons for which it is stopped, `stock` the deliveries read and the choice among
-them, `in_flight` those being sent. The lane's task reads, and its `jobs` send. No method here
-awaits, so each transition is atomic.
+`stops` has the reasons for which the lane is stopped, `stock` the deliveries read and the choice
+among them, `in_flight` the deliveries being sent. The lane's task reads, and `jobs` send. No method
+here awaits, so each transition is atomic.
 """
 
 import asyncio
@@ -25,8 +25,7 @@ from delivery.senders.shards.claimed_shards import LaneLostError
 
 # Lanes without order check this often for ended pauses and postponed deliveries.
 LOOK_SECONDS = 0.5
-# A lane that failed reads few deliveries until its endpoint answers: most of them would only be
-# read again.
+# A lane that failed reads few deliveries until the endpoint answers: most would only be read again.
 ROWS_AFTER_FAILURE = 16
 # A run up to this length stays recorded when all of it is settled: emptying it costs a commit.
 SHORT_RUN = 8
@@ -64,7 +63,7 @@ class SenderLane:
         # The number of deliveries in the last run recorded ahead.
         self._recorded = 0
         if self.stops.is_suspended:
-            # The new sender must read the reason before it can be notified of a change to it.
+            # The new sender must read the reason before it can be notified of a changed reason.
             self.nudged.set()
 
     # Notifying, nudging and ending the lane.
@@ -273,6 +272,6 @@ class SenderLane:
         return blocked_left or pause_left or linger
 
     def record_time(self) -> None:
-        """Note that nothing has changed for that time: postponed deliveries may be due."""
+        """Note that nothing changed during the wait: postponed deliveries may be due."""
         if not self.window.records_ahead or self.stops.runs.end_pauses_that_are_over():
             self.notified.set()

@@ -2,8 +2,8 @@
 
 A run in which fresh deliveries failed and none was settled points to a sick endpoint: the lane is
 blocked. In the pause a fresh delivery is sent now and then (an early attempt), because
-a message that the endpoint accepts must not wait for those that it refuses. The skipped deliveries
-of a subscription that all fail again get a pause of their own, so that one poisoned message neither
+a message that the endpoint accepts must not wait for messages that it refuses. Skipped deliveries
+of a subscription pause by themselves when all of them fail again: so a poisoned message neither
 stops fresh deliveries nor is tried with each of them, and an endpoint that refuses everything is
 not tried again whenever a sibling accepts a message.
 """
@@ -22,7 +22,7 @@ EARLY_ATTEMPT_SECONDS = 5.0
 
 @dataclass(slots=True)
 class SkippedPause:
-    """The pause of a subscription's skipped deliveries, after so many runs in which all failed.
+    """The pause of a subscription's skipped deliveries, after `failures` runs in which all failed.
 
     `due` is 0 when nothing pauses, and in the past until the lane has noted the end of the pause.
     """
@@ -35,9 +35,9 @@ class Runs:
     """The run of an ordered lane that was read last, and the pauses after it.
 
     In the pause of the lane, after a run without success, only early attempts are made; any success
-    ends it. In the pause of a subscription's skipped deliveries, after runs in which all of them
-    failed, those are not read. It ends when its time comes, by a nudge, or when its own endpoint is
-    reached after it had stopped the lane; the success of a sibling says nothing about it.
+    ends the pause. When all skipped deliveries of a subscription failed in a run, these pause: they
+    are not read until the time comes, a nudge arrives, or their own endpoint is reached after it
+    had stopped the lane. The success of a sibling says nothing about this endpoint.
     """
 
     def __init__(self) -> None:

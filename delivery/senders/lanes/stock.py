@@ -77,7 +77,7 @@ class KeyHealth:
         return self.in_flight < (1 if was_blocked else most) and not self.is_blocked()
 
     def is_report_due(self) -> bool:
-        """Return whether to report that the key was reached, and note the report."""
+        """Return whether to report the key as reached, and note the report."""
         now = time.monotonic()
         if now < self.reported_at + REPORT_SECONDS:
             return False
@@ -160,7 +160,7 @@ class Keys:
     def divide(self, ready: Collection[Key]) -> None:
         """Set how many attempts a key may have in flight: slow keys must leave room for others.
 
-        Call it once for each group that is taken: the choice within the group uses the same share.
+        Call this once for each group taken: the choice within the group uses the same share.
         """
         sharers = sum(not self.health(key).is_blocked() for key in ready)
         self._share = math.ceil(self._max_in_flight / max(sharers, 1))
@@ -189,7 +189,7 @@ class Keys:
 
 
 class ReadyGroups:
-    """The groups that were read and are not begun, by their keys.
+    """The groups read and not begun, by their keys.
 
     Groups of the same keys are taken in the order in which they were read.
     """
@@ -466,8 +466,8 @@ class Stock:
         """
         self.outdate()
         self.more.add(WHOLE_LANE)
-        # No reading ahead of a failed delivery: its outcome may wait for a lock for longer than the
-        # lane's pause lasts.
+        # No reading ahead of a failed delivery: the outcome may wait for a lock for longer than the
+        # lane pauses.
         self._is_full = False
         forgotten = self._ready.clear()
         for group in forgotten:

@@ -40,9 +40,9 @@ _UNREACHABLE = frozenset(
 
 
 def record_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
-    """Update the key from an attempt of an ordered lane; return True if it blocks the lane.
+    """Update the key from an attempt where a failed delivery may stay first; True if it blocks.
 
-    A skipped delivery says nothing about the lane. An endpoint is never called earlier than it
+    A skipped delivery says nothing about the key. An endpoint is never called earlier than it
     requested, nor before the pause is over.
     """
     match verdict.step:
@@ -59,7 +59,7 @@ def record_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
 
 
 def is_reached(outcome: Outcome, verdict: Verdict) -> bool:
-    """Return whether an attempt shows that its endpoint is up: it accepted the message or refused.
+    """Return whether an attempt shows that the endpoint is up: it accepted or refused the message.
 
     A message that FAILED, or waits for another attempt, shows the contrary or nothing.
     """
@@ -74,8 +74,7 @@ def record_for_endpoint(
 ) -> None:
     """Update the key from an attempt at its endpoint.
 
-    An attempt that was never made changes nothing. A failure of an endpoint that is blocked already
-    changes nothing either.
+    An attempt that was never made changes nothing, nor does a failure while the key is blocked.
     """
     if outcome.outcome in NEVER_CALLED:
         return
@@ -93,7 +92,7 @@ def record_for_endpoint(
 
 
 class Stops:
-    """The stops of one lane.
+    """The stops of a lane.
 
     `is_tried`: whether an attempt at a key is in flight; `forget` drops the deliveries not begun.
     """
@@ -121,7 +120,7 @@ class Stops:
         self._reviewed_at = float("-inf")
         self.is_suspended = self._waits_as_whole and row["state"] == LaneState.SUSPENDED
         self._suspended_until = float("-inf")
-        # Whether a probe has resumed it, and nothing was delivered since.
+        # Whether a probe has resumed the lane, and nothing was delivered since.
         self.is_on_trial = False
         is_stopped = row["state"] in _STOPPED
         # A delivery had stopped the whole lane: here the endpoints need not wait for that pause.
@@ -154,7 +153,7 @@ class Stops:
 
     @property
     def pause(self) -> tuple[int, int] | None:
-        """The delivery and failures of a pause that the lane's row records: a person may end it."""
+        """The delivery and failures of the pause in the lane's row, which a person may end."""
         if not (self._known and self._window.reports_blocked):
             return None
         key, failure = next(iter(self._known.items()))
@@ -205,7 +204,7 @@ class Stops:
         return [*self.end(key), *self.up(parcel.subscription_id)]
 
     def record_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
-        """Block a key whose endpoint cannot be sent to by a fault of ours, until that is fixed."""
+        """Block a key whose endpoint a fault of ours keeps from being called, until it is fixed."""
         health = self._keys.health_of(parcel)
         if not health.is_blocked():
             health.block(pause_seconds(rules, failures=health.failures + 1))
@@ -240,14 +239,14 @@ class Stops:
         return self.changes(WHOLE_LANE)
 
     def up(self, key: Key) -> list[Change]:
-        """Return the row change of an endpoint that was reached, if it is DOWN by its row."""
+        """Return the row change of an endpoint that was reached, if its row says DOWN."""
         if key not in self._down or not isinstance(key, int):
             return []
         self._down.remove(key)
         return [EndpointChange(lane_id=self._lane_id, subscription_id=key)]
 
     def report(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
-        """Return the row changes of an endpoint that was not reached: its row never ends by them.
+        """Return the row changes of an endpoint that was not reached; none ends the row.
 
         Without a `reason` the endpoint was not tried. A block is recorded when no attempt is in
         flight there any more, however the last attempt ended. The server of a callback gets no row:
@@ -276,7 +275,7 @@ class Stops:
         return self.changes(key)
 
     def forget(self, quiet: Collection[Key], *, gone: Collection[Key]) -> list[Change]:
-        """End the stops of DOWN endpoints for which nothing waits, and of those that are UP."""
+        """End the stops of DOWN endpoints for which nothing waits, and of endpoints that are UP."""
         self._down.difference_update(gone)
         ended = [key for key in self._known if key in quiet or key in gone]
         for key in ended:
@@ -354,7 +353,7 @@ class Stops:
 
     @property
     def down(self) -> Collection[Key]:
-        """The endpoints that are down; none if the lane waits as a whole: a read shows its stop."""
+        """The endpoints that are down; none if the lane waits as a whole: a read shows the stop."""
         return [] if self._waits_as_whole else list(self._known)
 
     @property

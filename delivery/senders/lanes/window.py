@@ -83,7 +83,7 @@ class Window:
         return WHOLE_LANE if self.waits_by is WaitsBy.LANE else parcel.key
 
     def keys_of(self, group: Group) -> frozenset[Key]:
-        """Return the keys of the group; it can be sent while any of them has room."""
+        """Return the keys of the group, which can be sent while any of them has room."""
         return _WHOLE_LANE if self.waits_by is WaitsBy.LANE else group.keys
 
     def judge(self, outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
@@ -147,12 +147,12 @@ _BY_KIND = {LaneKind.QUEUE: QUEUE, LaneKind.RETRY: RETRY, LaneKind.CALLBACK: CAL
 
 
 def window_of(kind: str, row: Mapping[str, Any]) -> Window:
-    """Return the window of a lane of that kind, from the columns of its subscriber.
+    """Return the window of a lane of this kind, from the columns of the subscriber.
 
     A failed delivery of a CONCURRENT subscriber goes to the retry lane if its policy says so, as
     that of a SERIAL subscriber does. The schedule is kept there even if the subscriber becomes
-    SERIAL, whose sender takes the deliveries of its own lane in order, whether they are due or not.
-    So an endpoint may get one retry at a time in addition to its `max_in_flight`.
+    SERIAL, whose lane is sent in order, whether deliveries are due or not. So an endpoint may get
+    one retry at a time in addition to `max_in_flight`.
     """
     if kind != LaneKind.TOPIC:
         return _BY_KIND[LaneKind(kind)]

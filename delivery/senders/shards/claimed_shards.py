@@ -1,4 +1,4 @@
-"""The shards that a sender holds, and the lanes of them that it serves."""
+"""The shards that a sender holds, and the lanes that it serves in these shards."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
 # A sender that lost the database when we did has this long to reconnect and take its shards back:
-# it has the attempts in flight there in memory, while a successor must treat them as in doubt.
+# its memory has the attempts in flight there, while a successor must treat them as in doubt.
 GRACE_SECONDS = 2.0
 # A lane that must not send yet checks again this often.
 LOOK_SECONDS = 0.05
@@ -46,7 +46,7 @@ class ClaimedShards:
 
     @property
     def claims(self) -> frozenset[tuple[int, int]]:
-        """The shards with their epochs: a shard that is claimed again has another."""
+        """The shards with their epochs: a shard claimed again has another epoch."""
         return frozenset(self._epochs.items())
 
     def epoch_of(self, lane_id: int) -> int | None:
@@ -54,7 +54,7 @@ class ClaimedShards:
         return self._epochs.get(shard_of(lane_id))
 
     def begin(self, lane_id: int, *, epoch: int) -> None:
-        """Begin to serve a lane; raise LaneLostError unless its shard is ours in that epoch."""
+        """Begin to serve a lane; raise LaneLostError unless the shard is ours in this epoch."""
         if self.epoch_of(lane_id) != epoch:
             raise LaneLostError
         self._lanes.add(lane_id)
@@ -64,7 +64,7 @@ class ClaimedShards:
         self._lanes.discard(lane_id)
 
     def is_serving(self, lane_id: int) -> bool:
-        """True if the lane has been ours without a break since it was begun."""
+        """True if the lane has been ours without a break since the beginning."""
         return lane_id in self._lanes
 
     def may_send(self, lane_id: int) -> bool:
@@ -111,7 +111,7 @@ class ClaimedShards:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _reclaim(self, locked: Sequence[int]) -> None:
-        """Keep the shards that nobody else had meanwhile; work in flight in the others is lost."""
+        """Keep the shards that nobody else had meanwhile; work in other shards is lost."""
         claimed = await self._claim_back(locked)
         kept = {shard: epoch for shard, epoch in claimed.items() if self._epochs[shard] == epoch}
         # They are claimed again, as from any other sender.

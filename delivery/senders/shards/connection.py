@@ -1,11 +1,11 @@
-"""The connection on which a sender holds its locks and commits; its locks end with it.
+"""The connection on which a sender holds its locks and commits; the locks end with it.
 
 A sender that is frozen (stopped, swapped out, on a machine that sleeps) must not hold its shards
 for ever, and must send nothing after another sender has them. The server ends a session that is
 idle for IDLE_TIMEOUT, and the other senders end a session whose server process has waited for its
 client for FROZEN_SECONDS. A sender begins no attempt when its last successful statement began more
 than LEASE_SECONDS ago, which is less. All these clocks run while a process is frozen. So a sender
-that wakes up late sends nothing before it has called the server, and that call shows that its
+that wakes up late sends nothing before it has called the server, and this call shows that the
 session is over.
 """
 
@@ -43,7 +43,7 @@ LEASE_SECONDS = 5.0
 # A server process that is ended exits this fast.
 EXIT_SECONDS = 0.01
 
-# A killed sender whose commit waits for a row must lose its locks before it gets that row.
+# A killed sender whose commit waits for a row must lose its locks before it gets the row.
 _SETTINGS = f"""
     SET client_connection_check_interval = '500ms';
     SET lock_timeout = '{LOCK_TIMEOUT}';
@@ -75,7 +75,7 @@ class SenderConnection:
         # The beginning of each name of this sender's connections.
         self._own = f"inturn sender {os.getpid()} "
         self._name = ""
-        # The server process of the connection: its id and beginning.
+        # The server process of the connection: id and beginning.
         self._process: dict[str, Any] | None = None
         self.slot: int | None = None
         self.server_started_at: datetime | None = None
@@ -122,8 +122,8 @@ class SenderConnection:
     async def _end_previous(self) -> None:
         """End the previous session and wait until its locks are free.
 
-        The server may not have noticed that its client is gone, and a session that ends reports so
-        before it releases its locks. Without this wait the sender would not get its shards back.
+        The server may not have noticed that the client is gone, and an ending session reports so
+        before it releases the locks. Without this wait the sender would not get its shards back.
         """
         try:
             while self._process and await self.fetch(
@@ -168,7 +168,7 @@ class SenderConnection:
         return [row["shard"] for row in rows]
 
     async def claim(self, locked: Sequence[int]) -> dict[int, int]:
-        """Record that locked shards are ours, and return their epochs."""
+        """Record locked shards as ours, and return their epochs."""
         rows = await self.fetch("claim_shards", {"shard": locked, "owner": self._owner})
         return {row["id"]: row["epoch"] for row in rows}
 
@@ -193,7 +193,7 @@ class SenderConnection:
             await self._connection.close()
 
     async def execute(self, statements: Sequence[Statement], *, briefly: bool = False) -> None:
-        """Execute the statements in one transaction; `briefly` if it met a lock before."""
+        """Execute the statements in a transaction; `briefly` if they met a lock before."""
         began = seconds_since_boot()
         if briefly:
             statements = [_BRIEFLY, *statements]

@@ -59,7 +59,7 @@ class SenderSession:
     async def members(
         self, *, busy_percent: int = 0, sharing: int = 1
     ) -> tuple[Member, list[Member]]:
-        """Return this sender and the others, and publish its values to them; see `members.sql`."""
+        """Return this sender and the others, and publish these values to them: `members.sql`."""
         return await self._retry(
             lambda: self._connection.members(busy_percent=busy_percent, sharing=sharing)
         )
@@ -82,7 +82,7 @@ class SenderSession:
                 await self.recover(error)
 
     async def execute(self, statements: Sequence[Statement], *, briefly: bool = False) -> None:
-        """Execute the statements in one transaction; `briefly` if it met a lock before.
+        """Execute the statements in a transaction; `briefly` if they met a lock before.
 
         Hold `turn`, and call `recover` after an error of AWAY, before anything else is executed.
         """
@@ -93,8 +93,8 @@ class SenderSession:
 
         The connection failed, or the error may pass (a deadlock, a full disk). While the database
         takes no changes nothing is sent either, because no run can be recorded. The locks are kept,
-        and the entries in hand are committed by this session as soon as it may write, or by a new
-        session if only a new one may.
+        and the entries in hand are committed on this connection as soon as it may write, or on a
+        new connection if only a new connection may.
         """
         log.warning("the database does not answer as it should", extra={"error": str(error)})
         if isinstance(error, ReadOnlySqlTransaction) and await may_write():

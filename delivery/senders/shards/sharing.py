@@ -20,10 +20,9 @@ from delivery.models.shard import SHARDS
 
 # The limit of senders in the whole installation.
 MAX_SENDERS = 1_000
-# As many slots are kept for the first senders of machines, for the second ones, and so on.
+# As many slots are kept for the first senders of machines, for the second senders, and so on.
 _SLOTS_PER_NUMBER = 100
-# A sender that computes for this part of its time has no room for more; one process cannot compute
-# for more than 100.
+# A sender that computes for this percentage of the time has no room for more work.
 BUSY_PERCENT = 80
 # Half as many senders would be this busy.
 HALF_PERCENT = 50
@@ -35,7 +34,7 @@ GATHER_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A running sender; `sharing` is how many senders are to share the work as far as it knows."""
+    """A running sender; `sharing`: how many senders are to share the work, in its view."""
 
     slot: int
     busy_percent: int
@@ -48,9 +47,9 @@ def member_of(row: Mapping[str, Any]) -> Member:
 
 
 def slots_for(number: int) -> Iterator[int]:
-    """Yield all slots in the order in which the sender with that number of its machine tries them.
+    """Yield all slots in the order in which a machine's sender with this number tries them.
 
-    Those kept for its number come first; the last ones serve all higher numbers.
+    The slots kept for the number come first; the last group serves all higher numbers.
     """
     first = min(number * _SLOTS_PER_NUMBER, MAX_SENDERS - _SLOTS_PER_NUMBER)
     yield from range(first, first + _SLOTS_PER_NUMBER)
@@ -58,7 +57,7 @@ def slots_for(number: int) -> Iterator[int]:
 
 
 def shards_of(slot: int, slots: Collection[int]) -> frozenset[int]:
-    """Return the shards that belong to the sender with this slot, of all senders that share."""
+    """Return the shards of the sender with this slot, if the senders with `slots` share."""
     if slot not in slots:
         return frozenset()
     return frozenset(shard for shard in range(SHARDS) if owner_of(shard, slots) == slot)
@@ -87,7 +86,7 @@ class Sharing:
         self._idle_since: float | None = None
 
     def update_members(self, own: Member, others: Sequence[Member], *, now: float) -> None:
-        """Update the view from the senders that run at that moment of the monotonic clock."""
+        """Update the view from the senders that run at `now`, of the monotonic clock."""
         members = sorted([own, *(other for other in others if other.slot != own.slot)], key=_slot)
         first = members[0]
         if first.slot == own.slot:
@@ -122,7 +121,7 @@ def _slot(member: Member) -> int:
 
 
 def _since(moment: float | None, is_true: bool, *, now: float) -> float | None:
-    """Return since when a condition has held, from since when it did at the last look."""
+    """Return since when a condition has held; `moment` is the answer of the last look."""
     if not is_true:
         return None
     return now if moment is None else moment

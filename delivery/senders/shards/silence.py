@@ -15,7 +15,7 @@ FROZEN_SECONDS = 6.0
 # A sender that has not looked for so long was frozen itself, and cannot judge the others.
 GAP_SECONDS = 2.0
 
-# A session: its backend's process id, and the time of its last change of state.
+# A session: the backend's process id, and the time of the last change of state.
 Waiting = tuple[int, datetime]
 
 
