@@ -116,7 +116,7 @@ class Keys:
 
     def __init__(self, window: Window) -> None:
         self._max_in_flight = window.max_in_flight
-        self._waits_as_whole = window.waits_by is WaitsBy.LANE
+        self._key_of = window.key_of
         self._health: dict[Key, KeyHealth] = {}
         self._turns = itertools.count(1)
         # The number of attempts in flight, at all keys.
@@ -131,7 +131,7 @@ class Keys:
         self._health[key] = health
 
     def health_of(self, parcel: Parcel) -> KeyHealth:
-        return self.health(WHOLE_LANE if self._waits_as_whole else parcel.key)
+        return self.health(self._key_of(parcel))
 
     def health(self, key: Key) -> KeyHealth:
         health = self._health.get(key)
