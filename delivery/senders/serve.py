@@ -1,8 +1,8 @@
 """The engine: serving a lane, whatever its window.
 
-    check again after a nudge ─▶ read on ─▶ begin jobs ─▶ review the rows' endpoints ─┐
-      ▲                                                                               ▼
-      └──────────────────────────────────────────────────────────────── wait for a change
+    check again after a nudge ─▶ read ahead ─▶ begin jobs ─▶ review the rows' endpoints ─┐
+      ▲                                                                                  ▼
+      └─────────────────────────────────────────────────────────────────── wait for a change
 
 The jobs send; see `delivery.senders.attempt`. `README.md` has states, crash windows and locks.
 """

@@ -349,7 +349,7 @@ class Stock:
 
     @property
     def is_low(self) -> bool:
-        """True if a lane that records its run ahead should read on while it sends."""
+        """True if a lane that records its run ahead should read ahead while it sends."""
         if not self._is_full or len(self._ready) > self._level:
             return False
         run = self._result
@@ -370,10 +370,10 @@ class Stock:
     def wants_more(
         self, closed: Collection[Key], *, rows: int, is_sending: bool, is_notified: bool
     ) -> bool:
-        """Return whether to read on: few sendable groups are left, and there is more to read.
+        """Return whether to read ahead: few sendable groups are left, and there is more to read.
 
         A notification counts as well, but at most once per READ_SECONDS. A lane that records its
-        run ahead reads on while it sends if the last read was full, unless the run is fruitless so
+        run ahead reads while it sends if the last read was full, unless the run is fruitless so
         far and has no more: it may end in a pause.
         """
         self._level = self._window.level(rows)
