@@ -48,7 +48,10 @@ def _always() -> bool:
 
 
 class HttpClient:
-    """An HTTP client for all lanes of a sender; an async context manager."""
+    """An HTTP client for all lanes of a sender; an async context manager.
+
+    `exchange` goes to every URL but those of built-in receivers.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class HttpClient:
         self._traces = traces()
 
     async def __aenter__(self) -> "HttpClient":
-        self._exchange = self._opened(self._allowed_networks)
+        self.exchange = self._opened(self._allowed_networks)
         self._own_exchange = self._opened(EVERY_NETWORK)
         return self
 
@@ -78,7 +81,7 @@ class HttpClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._exchange.connector.close()
+        await self.exchange.connector.close()
         await self._own_exchange.connector.close()
 
     def _opened(self, allowed_networks: Sequence[Network]) -> HttpExchange:
@@ -220,7 +223,7 @@ class HttpClient:
         return True
 
     def _exchange_for(self, url: str) -> HttpExchange:
-        return self._own_exchange if url in self._built_in_receivers else self._exchange
+        return self._own_exchange if url in self._built_in_receivers else self.exchange
 
 
 async def _status(answer: BegunAnswer) -> int:

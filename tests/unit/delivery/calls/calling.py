@@ -41,7 +41,7 @@ def trusting(certificate: Path) -> Iterator[ClientThread]:
 
 async def trust(client: HttpClient, certificate: Path) -> None:
     """Make a client trust only this certificate."""
-    client._exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
+    client.exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
 
 
 def read_request(connection: socket.socket) -> None:

@@ -33,9 +33,9 @@ def read(answer: bytes, *, most: int = 10, seconds: float = 20.0, closes: bool =
 
     async def request(port: int) -> object:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
-            target = client._exchange.target("GET", f"http://127.0.0.1:{port}/")
+            target = client.exchange.target("GET", f"http://127.0.0.1:{port}/")
             try:
-                return await client._exchange.request(
+                return await client.exchange.request(
                     target,
                     target.written({}, None),
                     reading,

@@ -162,7 +162,7 @@ def test_an_answer_without_end_over_tls_ends_with_the_attempt(tmp_path: Path) ->
 
     async def send(port: int) -> None:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
-            client._exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
+            client.exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
             to = endpoint(f"https://127.0.0.1:{port}/hook", timeout_seconds=20.0)
             assert (await client.send(PARCEL, to)).outcome is OutcomeClass.SUCCESS
             assert await asyncio.to_thread(flood.has_ended.wait, 20)

@@ -201,7 +201,7 @@ def test_connections_are_kept_and_used_again(receiver: Receiver) -> None:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
             for attempts in range(5):
                 await client.send(replace(PARCEL, attempts=attempts), endpoint(hook.url))
-            return len(client._exchange.connector._conns)
+            return len(client.exchange.connector._conns)
 
     assert asyncio.run(sending()) == 1
 

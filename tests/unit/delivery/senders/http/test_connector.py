@@ -51,7 +51,7 @@ def test_a_busy_connection_ends_by_age_and_the_name_is_resolved_again(
                 clock.now += 1
             # Nobody listens there.
             KNOWN["move.test"] = ["127.0.0.3"]
-            client._exchange.connector.clear_dns_cache()
+            client.exchange.connector.clear_dns_cache()
             asked = len(names.asked)
             assert (await client.send(PARCEL, to)).outcome is OutcomeClass.SUCCESS
             clock.now += OLDEST_SECONDS - YOUNGEST_SECONDS
@@ -77,7 +77,7 @@ def test_an_attempt_under_way_is_not_disturbed(receiver: Receiver) -> None:
             clock.now += 10 * OLDEST_SECONDS
             holding.release()
             assert (await sending).outcome is OutcomeClass.SUCCESS
-            assert not client._exchange.connector._conns
+            assert not client.exchange.connector._conns
 
     run(scenario())
 
@@ -96,7 +96,7 @@ def test_connections_made_together_do_not_end_together(receiver: Receiver) -> No
             clock.now += (YOUNGEST_SECONDS + OLDEST_SECONDS) / 2
             holding.release()
             await asyncio.gather(*sending)
-            (kept,) = client._exchange.connector._conns.values()
+            (kept,) = client.exchange.connector._conns.values()
             assert 0 < len(kept) < 20
 
     run(scenario())

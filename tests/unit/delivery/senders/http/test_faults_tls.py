@@ -36,7 +36,7 @@ def tls_server(context: ssl.SSLContext, talk: Talk) -> Iterator[int]:
 def send(port: int, certificate: Path, *, body: bytes = b"{}", host: str = "localhost") -> Outcome:
     async def sending() -> Outcome:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
-            client._exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
+            client.exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
             to = endpoint(f"https://{host}:{port}/hook", timeout_seconds=20.0)
             return await client.send(replace(PARCEL, body=body), to)
 
