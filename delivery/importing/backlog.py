@@ -22,7 +22,7 @@ from delivery.publishing.owed_deliveries import Owed
 from delivery.publishing.publish import complete_messages, match_drafts
 from delivery.publishing.stored_messages import store_messages
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 
 BATCH_LINES = 500
 BATCH_BYTES = 4 * 1024 * 1024

@@ -22,7 +22,7 @@ from delivery.incoming.batch_items import Item
 from delivery.incoming.drafting import draft_of_item
 from delivery.incoming.problems import Problem
 from delivery.publishing.drafts import Draft, PublishRefusedError, checked_draft
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.names import is_reserved
 

@@ -27,7 +27,7 @@ from delivery.models import DedupKey
 from delivery.publishing import dedup
 from delivery.states import OPEN
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 
 FIELDS = frozenset({"key", "headers", "body", "body_base64", "delivered_at", "subscriptions"})
 BATCH_KEYS = 1000

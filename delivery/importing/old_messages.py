@@ -9,7 +9,7 @@ from delivery.importing.lines import ImportLineError, Line
 from delivery.incoming.batch_items import body_of, headers_of
 from delivery.incoming.headers import MAX_IDEMPOTENCY_KEY_LENGTH
 from delivery.incoming.problems import Problem
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 from subscriptions.models import EventType, Processing, Publisher, Subscription, SubscriptionStatus
 from subscriptions.values.times import parse_time
 

@@ -14,9 +14,10 @@ from delivery.database.queries import planned_rows
 from delivery.incoming.keys import Grant, grant_of
 from delivery.publishing.plain import WhyNotPlain, why_not_plain
 from subscriptions.filters import document
+from subscriptions.matching.candidates import Candidate, find_candidates
 from subscriptions.matching.index import CandidateIndex
-from subscriptions.matching.lookups import candidate_rows, event_type_by_name
-from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
+from subscriptions.matching.lookups import event_type_by_name
+from subscriptions.matching.match import FILTER_STRING, qualifying_candidates
 from subscriptions.models import EventType, Kind
 from subscriptions.models.api_key import hash_of
 
@@ -109,10 +110,8 @@ class ConfigurationCache:
         is_short = len(filter_string) <= LONGEST_KEPT
         place = event_type.pk, filter_string if is_short else hash_of(filter_string)
         if place not in self._subscribed:
-            rows = candidate_rows(event_type.pk, filter_strings=[filter_string])
-            self._subscribed[place] = _subscribed(
-                event_type, filter_string, [Candidate(*row) for row in rows]
-            )
+            found = find_candidates(event_type.pk, filter_strings=[filter_string])
+            self._subscribed[place] = _subscribed(event_type, filter_string, found)
         return self._subscribed[place]
 
 

@@ -27,7 +27,8 @@ from delivery.publishing.plain import WhyNotPlain, why_not_plain
 from delivery.publishing.publish import claim_of
 from delivery.publishing.stored_messages import Accepted
 from subscriptions.filters import document
-from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
+from subscriptions.matching.candidates import Candidate
+from subscriptions.matching.match import FILTER_STRING, qualifying_candidates
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_name
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from delivery.database import queries
 from subscriptions.filters import Document, FilterError, identity_at, parse_path
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 from subscriptions.models import DedupMode
 
 IDEMPOTENCY_KEY = "idempotency-key"

@@ -54,7 +54,7 @@ from delivery.models.message import public_id
 from delivery.publishing.dedup import identity_at_path
 from delivery.publishing.drafts import Draft
 from subscriptions.filters import Document
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 from subscriptions.models import JoinMode, Subscription, SubscriptionStatus
 
 ACTIVATION = "activation"

@@ -9,7 +9,8 @@ from django.conf import settings
 from delivery.database.queries import array
 from delivery.publishing.drafts import Draft
 from delivery.publishing.idempotency import Claim
-from subscriptions.matching.match import Candidate, groups
+from subscriptions.matching.candidates import Candidate
+from subscriptions.matching.match import groups
 from subscriptions.models import EventType, Kind
 
 DAY_SECONDS = 86_400

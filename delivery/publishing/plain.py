@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import DESTINATION, Draft
+from subscriptions.matching.candidates import Candidate
 from subscriptions.matching.errors_to import ERRORS_TO
-from subscriptions.matching.match import Candidate
 from subscriptions.matching.reply_to import REPLY_TO
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_reserved

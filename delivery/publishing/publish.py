@@ -23,7 +23,8 @@ from delivery.publishing.owed_deliveries import Owed
 from delivery.publishing.plain import needs_more_statements
 from delivery.publishing.stored_messages import Accepted, NewWork, store_messages
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate, candidates, qualifying_candidates
+from subscriptions.matching.candidates import Candidate
+from subscriptions.matching.match import candidates, qualifying_candidates
 from subscriptions.models import EventType, Kind, Publisher
 
 

@@ -27,7 +27,7 @@ subscriber matches nothing; of a HELD subscription, or while all sending is HELD
 from collections.abc import Sequence
 
 from delivery.database import queries
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 
 
 def settle_matches(matches: Sequence[tuple[int, Candidate]]) -> None:

@@ -15,8 +15,8 @@ from delivery.publishing.drafts import Draft
 from delivery.publishing.owed_deliveries import Owed, Targets
 from delivery.tracing.traces import Traces, traces
 from subscriptions.filters import document
+from subscriptions.matching.candidates import Candidate
 from subscriptions.matching.explanations import why_not_there
-from subscriptions.matching.match import Candidate
 
 
 @dataclass(frozen=True, slots=True)

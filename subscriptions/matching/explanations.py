@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from subscriptions.filters import Document
 from subscriptions.matching.destinations import EVERYBODY, Destination
-from subscriptions.matching.match import unmatched_reason, without_value
+from subscriptions.matching.match import Mismatch, find_mismatch
 from subscriptions.models import (
     EventType,
     JoinMode,
@@ -21,11 +21,14 @@ from subscriptions.models import (
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether a subscription qualifies for a message today, and the reason as text."""
+    """Whether a subscription qualifies for a message today, and the reason.
+
+    The reason is a sentence, or a mismatch, which has one.
+    """
 
     subscription: Subscription
     qualifies: bool
-    reason: str
+    reason: str | Mismatch
 
 
 def explain_matches(
@@ -75,7 +78,12 @@ def why_not_there(to: Destination, document: Document) -> str:
         if found is None
         else _reason(found, document, kind=found.event_type.kind, is_served=False)
     )
-    return without_value(reason or "")
+    return str(masked(reason or ""))
+
+
+def masked(reason: str | Mismatch) -> str | Mismatch:
+    """Return the reason without values of headers, for people who may not see payloads."""
+    return reason.masked() if isinstance(reason, Mismatch) else reason
 
 
 def _explanations(
@@ -163,7 +171,7 @@ def _qualifies(subscription: Subscription) -> str:
 
 def _reason(
     subscription: Subscription, document: Document, *, kind: str, is_served: bool
-) -> str | None:
+) -> str | Mismatch | None:
     if subscription.status == SubscriptionStatus.INACTIVE:
         return "it is INACTIVE"
     if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
@@ -172,4 +180,4 @@ def _reason(
         return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
     if is_served:
         return "an earlier subscription of this subscriber matches, and its match mode is FIRST"
-    return unmatched_reason(subscription.header_filter_string, subscription.filter, document)
+    return find_mismatch(subscription.header_filter_string, subscription.filter, document)

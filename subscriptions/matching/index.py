@@ -17,7 +17,7 @@ from subscriptions.filters import Condition, Document, FilterError
 from subscriptions.filters.shapes import parse_shape, string_of
 from subscriptions.filters.to_python import comparable_text
 from subscriptions.filters.tree import And, Comparison, Like, Operator, Path
-from subscriptions.matching.match import Candidate
+from subscriptions.matching.candidates import Candidate
 
 _Places: TypeAlias = list[int]
 _SPECIAL = re.compile(r"[%_\\]")

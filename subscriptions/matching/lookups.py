@@ -6,7 +6,7 @@ quarter of the cost of publishing.
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -61,24 +61,6 @@ _EVENT_TYPE_BY_NAME = f"""
     WHERE event_type.name = %s
 """  # noqa: S608 - of names above
 
-# Ordered by position within a subscriber, because the first qualifying subscription of a FIRST
-# subscriber counts. The index subscription_matching skips other header strings: an event type may
-# have thousands, one for each project.
-_CANDIDATES = """
-    SELECT
-        subscription.id, subscription.subscriber_id, subscription.header_filter_string,
-        subscription.filter, subscription.filter_identity, subscriber.match_mode,
-        subscription.dedup_mode, subscription.dedup_path, subscription.mode,
-        subscriber.by_priority AND subscriber.processing = 'CONCURRENT',
-        subscription.join_mode, subscription.join_name, subscription.join_path,
-        subscription.status = 'SHADOW', subscription.takes_unmatched
-    FROM subscriptions_subscription subscription
-    JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
-    WHERE subscription.event_type_id = %s AND subscription.status <> 'INACTIVE'
-        AND subscriber.status <> 'INACTIVE' AND subscription.header_filter_string = ANY (%s)
-    ORDER BY subscription.subscriber_id, subscription.position, subscription.id
-"""
-
 
 def key_by_hash(key_hash: str) -> ApiKey | None:
     """Return the key, usable or not, with the owner, if any; the hash is left out.
@@ -129,17 +111,6 @@ def event_type_by_name(name: str) -> EventType | None:
         # The cursor returns jsonb as text; the model field would have parsed it.
         event_type.json_schema = json.loads(event_type.json_schema)
     return event_type
-
-
-def candidate_rows(event_type_id: int, *, filter_strings: Iterable[str]) -> list[tuple[Any, ...]]:
-    """Return columns of the subscriptions with no header filter string, or with any of these.
-
-    Neither they nor their subscribers are INACTIVE.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_CANDIDATES, [event_type_id, ["", *filter_strings]])
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
 
 
 def _row(statement: str, value: str) -> tuple[Any, ...] | None:

@@ -2,54 +2,45 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from operator import attrgetter
 
 from subscriptions.filters import Document, FilterError, to_python
 from subscriptions.filters.shapes import parse_alike
+from subscriptions.matching.candidates import Candidate, find_candidates
 from subscriptions.matching.destinations import EVERYBODY, Destination
-from subscriptions.matching.lookups import candidate_rows
-from subscriptions.models import DedupMode, EventType, JoinMode, MatchMode, Mode, Subscription
+from subscriptions.models import EventType, Subscription
 
 FILTER_STRING = "filter-string"
-_HAS_ANOTHER = "its FILTER_STRING header is"
+
+
+class MismatchKind(Enum):
+    NO_HEADER = "the message has no FILTER_STRING header"
+    OTHER_HEADER = "it has another FILTER_STRING header"
+    FILTER = "its filter is not true of the message"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A subscription other than INACTIVE, with the fields for matching."""
+class Mismatch:
+    """Why a message does not qualify for a subscription; as text, a sentence for people.
 
-    subscription_id: int
-    subscriber_id: int
-    header_filter_string: str
-    filter: str
-    filter_identity: str
-    match_mode: str
-    dedup_mode: str = DedupMode.NONE
-    dedup_path: str = ""
-    mode: str = Mode.PUSH
-    is_by_priority: bool = False
-    join_mode: str = JoinMode.NONE
-    join_name: str = ""
-    join_path: str = ""
-    is_shadow: bool = False
-    takes_unmatched: bool = False
+    OTHER_HEADER has the value that was sent and the one that the subscription wants, unless they
+    are masked.
+    """
 
-    @property
-    def is_first_only(self) -> bool:
-        return self.match_mode == MatchMode.FIRST
+    kind: MismatchKind
+    sent: object = ""
+    wanted: str = ""
 
-    @property
-    def is_pull(self) -> bool:
-        return self.mode == Mode.PULL
+    def __str__(self) -> str:
+        if not self.wanted:
+            return self.kind.value
+        return f"its FILTER_STRING header is {self.sent!r}, not {self.wanted!r}"
 
-    @property
-    def deduplicates(self) -> bool:
-        return self.dedup_mode != DedupMode.NONE
-
-    @property
-    def joins(self) -> bool:
-        return self.join_mode != JoinMode.NONE
+    def masked(self) -> "Mismatch":
+        """Return it without values of headers, for people who may not see payloads."""
+        return Mismatch(self.kind)
 
 
 def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
@@ -59,7 +50,7 @@ def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> l
     subscriber are ordered by position. Takes a single query.
     """
     sent = {message[FILTER_STRING] for message in headers if FILTER_STRING in message}
-    return [Candidate(*row) for row in candidate_rows(event_type.pk, filter_strings=sent)]
+    return find_candidates(event_type.pk, filter_strings=sent)
 
 
 def qualifying_candidates(
@@ -92,7 +83,7 @@ def qualifying_candidates(
         taken = served | recorded if candidate.is_shadow else served
         if by_subscriber and candidate.is_first_only and candidate.subscriber_id in taken:
             continue
-        if unmatched_reason(candidate.header_filter_string, candidate.filter, document) is None:
+        if find_mismatch(candidate.header_filter_string, candidate.filter, document) is None:
             chosen.append(candidate)
             (recorded if candidate.is_shadow else served).add(candidate.subscriber_id)
             if not candidate.takes_unmatched:
@@ -136,22 +127,19 @@ def subscriptions_by_position(subscription_ids: Sequence[int]) -> list[Subscript
     )
 
 
-def unmatched_reason(header_filter_string: str, filter_text: str, document: Document) -> str | None:
-    """Return the reason why header string or filter exclude a message, or None if it qualifies."""
+def find_mismatch(
+    header_filter_string: str, filter_text: str, document: Document
+) -> Mismatch | None:
+    """Return why header string or filter exclude a message, or None if it qualifies."""
     if header_filter_string:
         sent = document.header.get(FILTER_STRING) if isinstance(document.header, dict) else None
         if sent is None:
-            return "the message has no FILTER_STRING header"
+            return Mismatch(MismatchKind.NO_HEADER)
         if sent != header_filter_string:
-            return f"{_HAS_ANOTHER} {sent!r}, not {header_filter_string!r}"
+            return Mismatch(MismatchKind.OTHER_HEADER, sent, header_filter_string)
     if filter_text and not _compiled(filter_text)(document):
-        return "its filter is not true of the message"
+        return Mismatch(MismatchKind.FILTER)
     return None
-
-
-def without_value(reason: str) -> str:
-    """Return the reason without the value of the header, for people who may not see it."""
-    return "it has another FILTER_STRING header" if reason.startswith(_HAS_ANOTHER) else reason
 
 
 # Large, because filters are evaluated in rotation, and then a cache of recent filters smaller than

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from subscriptions.filters import document
+from subscriptions.matching.candidates import Candidate
 from subscriptions.matching.index import CandidateIndex
-from subscriptions.matching.match import Candidate, candidates, qualifying_candidates
+from subscriptions.matching.match import candidates, qualifying_candidates
 from subscriptions.models import EventType, Subscription, SubscriptionStatus
 from tests.bench import stage
 from tests.bench.measuring import Measuring

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from delivery.models import Delivery, Message
 from delivery.publishing.explain import explain_message_by
-from subscriptions.matching.explanations import Explanation, subscriptions_of
-from subscriptions.matching.match import without_value
+from subscriptions.matching.explanations import Explanation, masked, subscriptions_of
+from subscriptions.matching.match import Mismatch
 from subscriptions.matching.past_subscriptions import (
     MOST_CHANGES,
     PastSubscriptions,
@@ -55,8 +55,8 @@ class MatchReason:
 
     subscription: Subscription
     matched: bool
-    reason: str
-    now: str = ""
+    reason: str | Mismatch
+    now: str | Mismatch = ""
     change: ConfigurationChange | None = None
     exists: bool = True
     filter: str = ""
@@ -144,7 +144,7 @@ def _of_then(
     return reasons
 
 
-def _reason(message: Message, then: Explanation | None, *, matched: bool) -> str:
+def _reason(message: Message, then: Explanation | None, *, matched: bool) -> str | Mismatch:
     """Return the past reason, unless the delivery, or its absence, disproves it."""
     if then is None:
         return _UNEXPLAINED if matched else _ABSENT
@@ -157,4 +157,4 @@ def _reason(message: Message, then: Explanation | None, *, matched: bool) -> str
 
 
 def _masked(row: MatchReason) -> MatchReason:
-    return replace(row, reason=without_value(row.reason), now=without_value(row.now))
+    return replace(row, reason=masked(row.reason), now=masked(row.now))

@@ -17,7 +17,7 @@ import orjson
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from subscriptions.filters import Document, document
-from subscriptions.matching.match import unmatched_reason
+from subscriptions.matching.match import find_mismatch
 
 MESSAGES = 1000
 BYTES = 8 * 1024 * 1024
@@ -103,9 +103,9 @@ def _evaluated(
 
 def _reason(header_filter_string: str, filter_text: str, seen: Document) -> str:
     """Return the reason without the header's value, which belongs to the payload."""
-    if unmatched_reason(header_filter_string, "", seen) is not None:
+    if find_mismatch(header_filter_string, "", seen) is not None:
         return "it has another FILTER_STRING header, or none"
-    return unmatched_reason(header_filter_string, filter_text, seen) or ""
+    return str(find_mismatch(header_filter_string, filter_text, seen) or "")
 
 
 def _headers(stored: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from delivery.console.shared import header_lines
 from delivery.console.subscriptions.filter_preview import FilterPreview, preview_filter
 from subscriptions.filters import FilterError, document, jsonb, parse_filter
-from subscriptions.matching.match import unmatched_reason
+from subscriptions.matching.match import find_mismatch
 from subscriptions.models import EventType
 from subscriptions.values.filter_strings import validate_filter_string
 from subscriptions.values.header_values import HeaderError
@@ -104,10 +104,10 @@ def _verdicts(
 
 def _verdict(of: str, typed: Typed, headers: Mapping[str, str], body: bytes) -> FilterVerdict:
     seen = document(headers, body)
-    reason = unmatched_reason(typed.header_filter_string, typed.filter, seen)
+    mismatch = find_mismatch(typed.header_filter_string, typed.filter, seen)
     is_json = seen.body is not jsonb.MISSING
     note = "" if is_json else "The body is not JSON, so every path into $$->'Body' is null."
-    return FilterVerdict(of=of, reason=reason or "", note=note)
+    return FilterVerdict(of=of, reason=str(mismatch or ""), note=note)
 
 
 def _preview(typed: Typed, event_type: EventType) -> FilterPreview:

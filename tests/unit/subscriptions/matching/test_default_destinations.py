@@ -105,7 +105,7 @@ def test_explain_says_who_took_the_message(
     def reasons(id: str) -> dict[str, str]:
         message = factories.message(b'{"id": "%s"}' % id.encode(), event_type=event_type)
         return {
-            explanation.subscription.name: explanation.reason
+            explanation.subscription.name: str(explanation.reason)
             for explanation in explain_message(message)
         }
 

@@ -3,8 +3,9 @@
 from hypothesis import given, settings
 
 from subscriptions.filters import Condition, document, normal_form
+from subscriptions.matching.candidates import Candidate
 from subscriptions.matching.index import CandidateIndex
-from subscriptions.matching.match import Candidate, qualifying_candidates
+from subscriptions.matching.match import qualifying_candidates
 from tests.unit.subscriptions.filters.random_filters import cases
 from tests.unit.subscriptions.filters.random_messages import Message
 

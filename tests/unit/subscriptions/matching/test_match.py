@@ -4,8 +4,9 @@ import pytest
 from django.db import connection
 
 from subscriptions.filters import document
-from subscriptions.matching import lookups, match
-from subscriptions.matching.match import candidates, qualifying_candidates, unmatched_reason
+from subscriptions.matching import match
+from subscriptions.matching.candidates import _CANDIDATES
+from subscriptions.matching.match import candidates, find_mismatch, qualifying_candidates
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 
@@ -63,7 +64,7 @@ def test_matching_uses_the_index(event_type: EventType) -> None:
         # With a few rows any index is equally good.
         cursor.execute("ANALYZE subscriptions_subscription")
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute(f"EXPLAIN {lookups._CANDIDATES}", [event_type.pk, ["", "proj1"]])
+        cursor.execute(f"EXPLAIN {_CANDIDATES}", [event_type.pk, ["", "proj1"]])
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "subscription_matching" in plan
     condition = plan.partition("subscription_matching")[2].splitlines()[1]
@@ -76,5 +77,5 @@ def test_more_filters_than_ten_thousand_in_rotation_are_compiled_once() -> None:
     message = document({"number": "7"}, b"")
     texts = [f"$$->'Header'->>'number' = '{number}'" for number in range(10_001)]
     for _ in range(2):
-        assert [text for text in texts if unmatched_reason("", text, message) is None] == [texts[7]]
+        assert [text for text in texts if find_mismatch("", text, message) is None] == [texts[7]]
     assert match._compiled.cache_info().misses == len(texts)
