@@ -50,7 +50,7 @@ _LOOK_UPS = re.compile(
     r'SELECT "delivery_message"\."(id" AS "pk|published_at" AS "published_at)" FROM'
     # Its edited copies are in later partitions, and so are the reports of its failures.
     r'|.*"delivery_message"\."edited_from_id" = '
-    r"|-- The messages that report failures of deliveries"
+    r"|-- The messages about failures of deliveries"
 )
 
 
