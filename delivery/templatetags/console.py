@@ -4,9 +4,10 @@ from datetime import datetime
 
 from django import template
 from django.contrib.auth.models import AnonymousUser
-from django.template import Context
+from django.template import Context, Node, NodeList
+from django.template.base import FilterExpression, Parser, Token, VariableNode
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from delivery.console import navigation
@@ -23,6 +24,24 @@ from subscriptions.values.shown_addresses import secret_address_key
 from subscriptions.values.times import largest_unit
 
 register = template.Library()
+
+
+class PanelNode(Node):
+    """A section with a heading."""
+
+    child_nodelists = ("heading", "content")
+
+    def __init__(self, name: FilterExpression, *, heading: NodeList, content: NodeList) -> None:
+        self.name, self.heading, self.content = name, heading, content
+
+    def render(self, context: Context) -> SafeString:
+        return format_html(
+            '<section class="inturn-panel" aria-labelledby="{0}-title">'
+            '<h2 id="{0}-title" class="inturn-panel-title">{1}</h2>{2}</section>',
+            self.name.resolve(context),
+            self.heading.render(context),
+            self.content.render(context),
+        )
 
 
 @register.simple_tag(takes_context=True)
@@ -151,6 +170,38 @@ def stop_buttons(owner: buttons.Owner) -> SafeString:
 @register.simple_tag
 def toggle_buttons(owner: buttons.Owner, backlog: Bounded | None, cost: str) -> SafeString:
     return buttons.toggle_buttons(owner, backlog=backlog, cost=cost)
+
+
+@register.tag
+def panel(parser: Parser, token: Token) -> PanelNode:
+    """A section with a heading: `{% panel "name" "Heading" %}…{% endpanel %}`.
+
+    A heading of more than words is the text up to `{% content %}`.
+    """
+    name, *heading = (parser.compile_filter(bit) for bit in token.split_contents()[1:])
+    if heading:
+        nodes = NodeList([VariableNode(heading[0])])
+    else:
+        nodes = parser.parse(("content",))
+        parser.delete_first_token()
+    content = parser.parse(("endpanel",))
+    parser.delete_first_token()
+    return PanelNode(name, heading=nodes, content=content)
+
+
+@register.simple_block_tag
+def fact(content: str, name: str) -> SafeString:
+    """A value with its name, in a `dl` of the class `inturn-facts`."""
+    return format_html("<div><dt>{}</dt><dd>{}</dd></div>", name, content)
+
+
+@register.simple_tag
+def columns(*names: str, unseen: str = "") -> SafeString:
+    """The head of a table; the last column, of buttons, may have a name for screen readers only."""
+    heads = format_html_join("", '<th scope="col">{}</th>', ((name,) for name in names))
+    if unseen:
+        heads += format_html('<th scope="col"><span class="inturn-unseen">{}</span></th>', unseen)
+    return format_html("<thead><tr>{}</tr></thead>", heads)
 
 
 @register.simple_tag
