@@ -1,5 +1,6 @@
 """Django's settings; `config.env` supplies the values of the installation."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -253,6 +254,35 @@ LOGGING = {
     },
 }
 
+STYLESHEETS = (
+    # For all subjects; the others follow, so that they may vary these.
+    "console",
+    "lists",
+    "configuration",
+    "deliveries",
+    "first_steps",
+    "guide",
+    "health",
+    "history",
+    "holding",
+    "lanes",
+    "messages",
+    "omnibox",
+    "overview",
+    "payloads",
+    "people",
+    "pipeline",
+    "policies",
+    "replays",
+    "saved_views",
+    "subscriptions",
+)
+
+
+def _style(name: str, _request: Any) -> str:
+    return static(f"console/{name}.css")
+
+
 UNFOLD = {
     "SITE_TITLE": "Inturn",
     "SITE_HEADER": "Inturn",
@@ -266,15 +296,7 @@ UNFOLD = {
             "href": lambda _request: static("console/favicon.svg"),
         },
     ],
-    "STYLES": [
-        lambda _request: static("console/console.css"),
-        lambda _request: static("console/subscriptions.css"),
-        lambda _request: static("console/traffic.css"),
-        lambda _request: static("console/lanes.css"),
-        lambda _request: static("console/lists.css"),
-        lambda _request: static("console/omnibox.css"),
-        lambda _request: static("console/phone.css"),
-    ],
+    "STYLES": [partial(_style, name) for name in STYLESHEETS],
     "SCRIPTS": [
         lambda _request: static("console/console.js"),
         lambda _request: static("console/times.js"),

@@ -69,9 +69,6 @@ class ArchiveFileAdmin(KeysetAdmin):
     ]
     list_before_template = "console/archive/page.html"
 
-    class Media:
-        css = {"all": ["console/history.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[ArchiveFile]:
         rows: QuerySet[ArchiveFile] = super().get_queryset(request)
         counts = Q(replaced_by=None) | ~Q(replaced_by__state=ChunkState.DONE)

@@ -77,9 +77,6 @@ class OwnMessageAdmin(MessageListAdmin):
     ]
     list_display_links = None
 
-    class Media:
-        css = {"all": ["console/messages.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return messages_within(super().get_queryset(request), reach_of_user(request.user))
 

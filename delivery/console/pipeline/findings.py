@@ -45,9 +45,6 @@ class FindingAdmin(KeysetAdmin):
     list_filter = [RunFilter, FindingKindFilter]
     list_select_related = ["run"]
 
-    class Media:
-        css = {"all": ["console/history.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Finding]:
         rows: QuerySet[Finding] = (
             super().get_queryset(request).defer("run__log", "run__result", "run__options")

@@ -40,9 +40,6 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
     list_before_template = "console/pipeline/runs.html"
     page_template = "console/pipeline/run.html"
 
-    class Media:
-        css = {"all": ["console/history.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[PipelineRun]:
         rows: QuerySet[PipelineRun] = super().get_queryset(request)
         return rows.defer("log", "result", "options")

@@ -41,7 +41,6 @@ class SplitAdmin(KeysetAdmin):
 
     class Media:
         js = ["console/split.js"]
-        css = {"all": ["console/messages.css"]}
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         """Return the values of the row's page, with the row itself as `opened`.

@@ -109,7 +109,7 @@ class TestRuns:
             "is_complete": True,
         }
         page = ann.get(page_of(history_rows.run(result=result, done=500))).text
-        assert '<dt>Rows of messages</dt><dd>12,000</dd>' in page
+        assert "<dt>Rows of messages</dt><dd>12,000</dd>" in page
         assert "2026-01-15 10:00:00 UTC" in page
         assert "<dd>10 s</dd>" in page
         assert ">50</dd>" in page
