@@ -14,11 +14,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import REGISTRY, Collector
 
 from delivery.database.parts import running_sessions
-from delivery.database.queries import named_row, named_rows
+from delivery.database.queries import named_row
 from delivery.incidents.open_incidents import open_counts
 from delivery.models import IncidentSeverity, TrafficMark, UrlState
 from delivery.standing import callback_lane, retry_lane
 from delivery.standing.bounded_counts import BACKLOG_LIMIT
+from delivery.standing.reading import stopped_counts
+from delivery.standing.vocabulary import Cause
 from delivery.states import LaneState
 
 
@@ -90,11 +92,16 @@ def _holds() -> Iterator[Metric]:
 
 
 def _lanes() -> Iterator[Metric]:
-    found = {row["state"]: row["count"] for row in named_rows("stopped_counts", {})}
+    found = stopped_counts()
     lanes = GaugeMetricFamily("inturn_stopped_lanes", "Stopped lanes.", labels=["state"])
     for state in (LaneState.BLOCKED, LaneState.SUSPENDED):
-        lanes.add_metric([state.value], found.get(state, 0))
+        lanes.add_metric([state.value], found.get(Cause(state), 0))
     yield lanes
+    yield _gauge(
+        "down_endpoints",
+        "Endpoints whose last try failed, in a lane that goes on.",
+        found.get(Cause.DOWN, 0),
+    )
 
 
 def _incidents() -> Iterator[Metric]:

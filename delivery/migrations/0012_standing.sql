@@ -1,27 +1,28 @@
 -- How a subscription, a subscriber, a queue group and a mailbox stand: `delivery/standing/README.md`
 -- has the words, their order and what leads to each.
 
--- The lanes in order that are stopped: BLOCKED by a delivery that still waits and may be sent, or
--- SUSPENDED. A BLOCKED lane whose delivery was settled or held since is about to continue. The lane
--- of a CONCURRENT subscriber stops nobody: its endpoints are DOWN one by one.
+-- The lanes that are stopped: BLOCKED by a delivery that still waits and may be sent, or SUSPENDED.
+-- A BLOCKED lane whose delivery was settled or held since is about to continue. The lane of a
+-- CONCURRENT subscriber stops nobody: it describes an endpoint that is DOWN, and the others go on.
 CREATE VIEW delivery_stoppedlane AS
 SELECT
-    lane.id AS lane_id, lane.subscriber_id, lane.state, lane.since, lane.reason, lane.next_try_at,
-    lane.delivery_id
+    lane.id AS lane_id, lane.subscriber_id,
+    CASE WHEN subscriber.processing = 'CONCURRENT' THEN 'DOWN' ELSE 'STOPPED' END AS state,
+    lane.state AS cause, lane.since, lane.reason, lane.next_try_at, lane.delivery_id
 FROM delivery_lane lane
 JOIN subscriptions_subscriber subscriber
     ON subscriber.id = lane.subscriber_id AND subscriber.status = 'ACTIVE'
-        AND subscriber.processing <> 'CONCURRENT'
 WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
     AND NOT EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD')
     AND (lane.state = 'SUSPENDED' OR EXISTS (
         SELECT
         FROM (
-            SELECT subscription_id, status FROM delivery_waiting WHERE id = lane.delivery_id LIMIT 1
+            SELECT subscription_id, status FROM delivery_delivery WHERE id = lane.delivery_id LIMIT 1
         ) AS head
         JOIN subscriptions_standing standing
             ON standing.id = head.subscription_id AND standing.status = 'ACTIVE'
         WHERE head.status = 'PENDING'
+            OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'
     ));
 
 -- What stops a subscription, whether or not anything waits for it: the first that is true of a
@@ -40,7 +41,7 @@ SELECT
         WHEN standing.status <> 'ACTIVE' THEN standing.status
         WHEN subscription.cancellation_id IS NOT NULL THEN 'CANCELLING'
         WHEN endpoint.url IS NOT NULL THEN endpoint.state
-        WHEN lane.lane_id IS NOT NULL THEN lane.state
+        WHEN lane.lane_id IS NOT NULL THEN lane.cause
         ELSE endpoint.state
     END AS cause,
     CASE
@@ -67,7 +68,7 @@ JOIN subscriptions_standing standing ON standing.id = subscription.id
 LEFT JOIN delivery_endpointsummary endpoint
     ON endpoint.subscription_id = subscription.id AND endpoint.state <> 'UP'
 LEFT JOIN delivery_stoppedlane lane
-    ON lane.subscriber_id = subscription.subscriber_id
+    ON lane.subscriber_id = subscription.subscriber_id AND lane.state = 'STOPPED'
         AND subscription.mode = 'PUSH' AND event_type.kind = 'TOPIC';
 
 -- How each subscription stands. `oldest_id` is its oldest open delivery, held ones included. It is

@@ -1,10 +1,13 @@
-"""How subscriptions, subscribers, mailboxes and queue groups stand: read for the rows of a page."""
+"""How subscriptions, subscribers, mailboxes, groups and lanes stand, for the rows of a page."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
-from delivery.database.queries import named_rows
+from django.db.models import Q, QuerySet
+
+from delivery.database.queries import named_rows, rows
+from delivery.models import Lane
 from delivery.standing.vocabulary import (
     BY_A_PERSON,
     IN_TROUBLE,
@@ -20,41 +23,102 @@ from subscriptions.models import Mode, Subscriber, SubscriberStatus, Subscriptio
 
 def standing_of_subscriptions(ids: Collection[int]) -> dict[int, Standing]:
     """Return how each of these subscriptions stands; those that are gone are left out."""
-    return {row["subscription_id"]: _standing(row) for row in _rows(ids)}
+    return {row["subscription_id"]: _standing(row) for row in _rows(subscriptions=ids)}
 
 
 def standing_of_subscribers(ids: Collection[int]) -> dict[int, Standing]:
-    """Return how each of these subscribers stands, by all subscriptions."""
-    statuses = Subscriber.objects.filter(pk__in=ids).values_list("pk", "status")
-    parts = _parts(Subscription.objects.filter(subscriber__in=ids).values_list("pk", flat=True))
-    return {id: worst_of(parts[id]) if id in parts else _of_none(status) for id, status in statuses}
+    """Return how each of these subscribers stands, by all its subscriptions."""
+    found = {id: worst_of(parts) for id, parts in _parts(ids).items()}
+    empty = set(ids) - found.keys()
+    if empty:
+        statuses = Subscriber.objects.filter(pk__in=empty).values_list("pk", "status")
+        found |= {id: _of_none(status) for id, status in statuses}
+    return found
 
 
 def standing_of_mailboxes(subscriber_ids: Collection[int]) -> dict[int, Standing]:
     """Return how each mailbox stands; a subscriber without PULL subscriptions has none."""
-    pulling = Subscription.objects.filter(subscriber__in=subscriber_ids, mode=Mode.PULL)
-    parts = _parts(pulling.values_list("pk", flat=True))
-    return {id: worst_of(found) for id, found in parts.items()}
+    return {id: worst_of(parts) for id, parts in _parts(subscriber_ids, mode=Mode.PULL).items()}
+
+
+def subscriptions_in_trouble() -> dict[int, Standing]:
+    """Return the subscriptions that are STOPPED or DOWN, by the few rows of what stops them."""
+    return standing_of_subscriptions([id for (id,) in rows("subscriptions_in_trouble", {})])
 
 
 def standing_of_groups(event_type_id: int) -> dict[tuple[str, str], Standing]:
     """Return how the groups of a QUEUE event type stand, by filter string and filter's identity."""
     ids = Subscription.objects.filter(event_type=event_type_id).values_list("pk", flat=True)
     groups: dict[tuple[str, str], list[Standing]] = defaultdict(list)
-    for row in _rows(list(ids)):
+    for row in _rows(subscriptions=list(ids)):
         groups[row["header_filter_string"], row["filter_identity"]].append(_standing(row))
     return {key: group_of(endpoints) for key, endpoints in groups.items()}
 
 
-def _parts(ids: Iterable[int]) -> dict[int, list[Standing]]:
+def standing_of_lanes(lanes: Collection[Lane]) -> dict[int, Standing]:
+    """Return how each lane stands: as its subscriber does; a shared one by what waits in it."""
+    owners = {lane.subscriber_id for lane in lanes if lane.subscriber_id is not None}
+    of_owner = standing_of_subscribers(owners)
+    of_shared = _of_shared_lanes() if len(owners) < len(lanes) else {}
+    return {
+        lane.pk: (
+            of_shared.get(lane.pk, Standing())
+            if lane.subscriber_id is None
+            else of_owner.get(lane.subscriber_id, Standing())
+        )
+        for lane in lanes
+    }
+
+
+def stopped_counts() -> dict[Cause, int]:
+    """Count the stopped lanes, BLOCKED or SUSPENDED, and the DOWN endpoints of lanes that go on."""
+    return {Cause(row["cause"]): row["count"] for row in named_rows("stopped_counts", {})}
+
+
+def lanes_in_state(state: State) -> QuerySet[Lane]:
+    """Return the lanes that stand so. Reads all subscriptions."""
+    parted = {
+        row["subscriber_id"]: worst_of(
+            [Standing(state=State(name)) for name in row["states"]]
+        ).state
+        for row in named_rows("states_of_subscribers", {})
+    }
+    owners = Subscriber.objects.values_list("pk", "status")
+    found = [pk for pk, status in owners if parted.get(pk, _of_none(status).state) == state]
+    shared = Lane.objects.filter(subscriber=None)
+    by_lane = _of_shared_lanes()
+    found_shared = [lane.pk for lane in shared if by_lane.get(lane.pk, Standing()).state == state]
+    return Lane.objects.filter(Q(subscriber__in=found) | Q(pk__in=found_shared))
+
+
+def _of_shared_lanes() -> dict[int, Standing]:
+    return {
+        row["lane_id"]: Standing(
+            state=State.SLOW if row["is_slow"] else State.MOVING, oldest_at=row["oldest_at"]
+        )
+        for row in named_rows("standing_of_shared_lanes", {})
+    }
+
+
+def _parts(
+    subscriber_ids: Collection[int], *, mode: Mode | None = None
+) -> dict[int, list[Standing]]:
     parts: dict[int, list[Standing]] = defaultdict(list)
-    for row in _rows(list(ids)):
+    for row in _rows(subscribers=subscriber_ids, mode=mode):
         parts[row["subscriber_id"]].append(_standing(row))
     return parts
 
 
-def _rows(ids: Collection[int]) -> list[dict[str, Any]]:
-    return named_rows("standing_of_subscriptions", {"ids": list(ids)}) if ids else []
+def _rows(
+    *,
+    subscriptions: Collection[int] = (),
+    subscribers: Collection[int] = (),
+    mode: Mode | None = None,
+) -> list[dict[str, Any]]:
+    if not subscriptions and not subscribers:
+        return []
+    wanted = {"subscriptions": list(subscriptions), "subscribers": list(subscribers)}
+    return named_rows("standing_of_subscriptions", wanted | {"mode": mode})
 
 
 def _standing(row: dict[str, Any]) -> Standing:

@@ -19,7 +19,9 @@ from delivery.console.lanes.strips import Strip
 from delivery.console.messages.trace_event import Event
 from delivery.console.shared import labels, links, times
 from delivery.console.shared.addresses import address_for
+from delivery.console.shared.state_cell import state_cell
 from delivery.standing.bounded_counts import Bounded
+from delivery.standing.vocabulary import Standing
 from subscriptions.values.shown_addresses import secret_address_key
 from subscriptions.values.times import largest_unit
 
@@ -139,6 +141,12 @@ def milliseconds(number: int | None) -> str:
 @register.filter
 def status(name: str) -> SafeString:
     return labels.label(name)
+
+
+@register.simple_tag
+def state_of(standing: Standing) -> SafeString:
+    """How a thing stands, with its cause on a second line."""
+    return state_cell(standing, now=timezone.now())
 
 
 @register.filter

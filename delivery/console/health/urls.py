@@ -7,6 +7,8 @@ from typing import Any
 from django.db.models import CharField, Count, F, Func, QuerySet
 
 from delivery.models import UrlHealth, UrlState
+from delivery.standing.reading import standing_of_subscriptions
+from delivery.standing.vocabulary import Standing
 from subscriptions.models import Subscription
 
 SHOWN = 100
@@ -17,7 +19,7 @@ class UrlPage:
     """The page of a URL; `more` is True if it has more subscriptions than are shown."""
 
     health: UrlHealth
-    subscriptions: list[Subscription]
+    subscriptions: list[tuple[Subscription, Standing]]
     more: bool
 
     @property
@@ -37,10 +39,10 @@ def read_url_page(health: UrlHealth) -> UrlPage:
         .defer("headers", "auth")
         .order_by("subscriber__name", "name")[: SHOWN + 1]
     )
-    subscriptions = list(rows)
-    return UrlPage(
-        health=health, subscriptions=subscriptions[:SHOWN], more=len(subscriptions) > SHOWN
-    )
+    found = list(rows)
+    standings = standing_of_subscriptions([subscription.pk for subscription in found])
+    shown = [(subscription, standings[subscription.pk]) for subscription in found[:SHOWN]]
+    return UrlPage(health=health, subscriptions=shown, more=len(found) > SHOWN)
 
 
 def subscriptions_by_url(urls: Collection[str]) -> dict[str, int]:

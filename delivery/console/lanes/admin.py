@@ -13,16 +13,33 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery.console.shared.base import ConsoleAdmin, ReadOnly, actor_of
-from delivery.console.shared.input_filters import choice_filter
-from delivery.console.shared.labels import label
+from delivery.console.shared.input_filters import ChoiceFilter
 from delivery.console.shared.row_extras import CompletedList
+from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.times import ago, due
 from delivery.models import Lane
 from delivery.standing import waiting_counts
+from delivery.standing.reading import lanes_in_state, standing_of_lanes
+from delivery.standing.vocabulary import IN_TROUBLE, Standing, State
 from delivery.states import LaneState
 from delivery.support import unblock
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
+
+
+class StateFilter(ChoiceFilter):
+    """Keeps the lanes that stand so. Older addresses name the state of a stopped lane's sender."""
+
+    title = "State"
+    parameter_name = "state"
+    offered = [str(state) for state in State]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Lane]) -> QuerySet[Lane]:
+        if self.typed() in _STOPPED:
+            return queryset.filter(state=self.typed())
+        if self.typed() not in list(State):
+            return queryset
+        return queryset.filter(pk__in=lanes_in_state(State(self.typed())).values("pk"))
 
 
 @admin.register(Lane)
@@ -40,7 +57,7 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     ]
     button_columns = ("buttons",)
     list_display_links = None
-    list_filter = [choice_filter("State", "state", LaneState.values, lookup="shown_state")]
+    list_filter = [StateFilter]
     list_select_related = ["subscriber"]
     search_fields = ["subscriber__name"]
     search_help_text = "Search by subscriber"
@@ -49,7 +66,7 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Lane]:
         # Stopped lanes first: people open this page because of them.
         stopped = Case(When(state__in=_STOPPED, then=Value(0)), default=Value(1))
-        rows: QuerySet[Lane] = Lane.objects.with_shown_state().defer("run_ids", "run_attempts")
+        rows: QuerySet[Lane] = Lane.objects.defer("run_ids", "run_attempts")
         return rows.order_by(stopped, "subscriber__name", "kind", "number")
 
     def get_urls(self) -> list[URLPattern]:
@@ -109,8 +126,10 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
 
     def complete(self, rows: Sequence[Any]) -> None:
         counted = waiting_counts.waiting_of_lanes([row.pk for row in rows])
+        standings = standing_of_lanes(rows)
         for row in rows:
             row.counted = counted.get(row.pk)
+            row.standing = standings[row.pk]
 
     @admin.display(description="lane")
     def lane_name(self, row: Lane) -> SafeString | str:
@@ -120,42 +139,38 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return format_html('<a class="inturn-link" href="{}">{}</a>', url, row)
 
     @admin.display(description="state")
-    def lane_state(self, row: Lane) -> SafeString:
-        return label(vars(row)["shown_state"])
+    def lane_state(self, row: Any) -> SafeString:
+        return state_cell(row.standing, now=timezone.now())
 
     @admin.display(description="since")
-    def since_when(self, row: Lane) -> SafeString | str:
-        return ago(row.since, now=timezone.now())
+    def since_when(self, row: Any) -> SafeString | str:
+        return ago(row.standing.since, now=timezone.now())
 
     @admin.display(description="waiting")
     def waiting(self, row: Any) -> str:
         return str(row.counted)
 
     @admin.display(description="cause")
-    def cause(self, row: Lane) -> str:
-        return row.reason or "–"
+    def cause(self, row: Any) -> str:
+        return row.standing.why or "–"
 
     @admin.display(description="stopped by")
-    def head(self, row: Lane) -> SafeString | str:
-        if not row.delivery_id or row.state not in _STOPPED:
+    def head(self, row: Any) -> SafeString | str:
+        if row.standing.state not in IN_TROUBLE or not row.delivery_id or not _is_stopped(row):
             return "–"
         url = reverse("admin:delivery_delivery_change", args=[row.delivery_id])
         return format_html('<a class="inturn-link" href="{}">delivery {}</a>', url, row.delivery_id)
 
     @admin.display(description="next try")
-    def next_try(self, row: Lane) -> SafeString | str:
-        if row.state not in _STOPPED:
-            return "–"
-        is_left_to_a_person = row.state == LaneState.SUSPENDED and row.next_try_at is None
-        return (
-            "waits for a person"
-            if is_left_to_a_person
-            else due(row.next_try_at, now=timezone.now())
-        )
+    def next_try(self, row: Any) -> SafeString | str:
+        standing: Standing = row.standing
+        if standing.next_try_at is None and standing.state in (State.STOPPED, State.HELD):
+            return "waits for a person"
+        return due(standing.next_try_at, now=timezone.now())
 
     @admin.display(description="actions")
     def buttons(self, row: Lane) -> SafeString | str:
-        if row.state not in _STOPPED:
+        if not _is_stopped(row):
             return ""
         verb, text = (
             ("resume", "Resume") if row.state == LaneState.SUSPENDED else ("retry", "Retry now")
@@ -168,3 +183,7 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
             reverse(f"admin:delivery_lane_{verb}", args=[row.pk]),
             text,
         )
+
+
+def _is_stopped(row: Lane) -> bool:
+    return row.state in _STOPPED

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from delivery.database.queries import named_rows
 from delivery.models import Lane
 from delivery.models.message import public_id
 from delivery.standing import waiting_counts
 from delivery.standing.bounded_counts import Bounded
-from delivery.states import LaneState
+from delivery.standing.reading import standing_of_lanes
+from delivery.standing.vocabulary import IN_TROUBLE, Standing, State
 
 # Blocks of a strip: those beyond are a number.
 BLOCKS = 16
@@ -48,7 +48,7 @@ class Strip:
     """
 
     lane: Lane
-    state: str
+    standing: Standing
     waiting: Bounded
     blocks: list[Block] = field(default_factory=list)
 
@@ -57,8 +57,12 @@ class Strip:
         return str(self.lane)
 
     @property
+    def state(self) -> State:
+        return self.standing.state
+
+    @property
     def is_stopped(self) -> bool:
-        return self.state in (LaneState.BLOCKED, LaneState.SUSPENDED)
+        return self.state in IN_TROUBLE
 
     @property
     def behind(self) -> Bounded | None:
@@ -73,8 +77,7 @@ def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
         return []
     lanes = {
         lane.pk: lane
-        for lane in Lane.objects.with_shown_state()
-        .select_related("subscriber")
+        for lane in Lane.objects.select_related("subscriber")
         .defer("run_ids", "run_attempts")
         .filter(pk__in=lane_ids)
     }
@@ -83,17 +86,14 @@ def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
         lane_id = row.pop("lane_id")
         blocks[lane_id].append(Block(**row))
     counted = waiting_counts.waiting_of_lanes(lane_ids)
+    standings = standing_of_lanes(lanes.values())
     return [
         Strip(
             lane=lanes[lane_id],
-            state=_shown_state(lanes[lane_id]),
+            standing=standings[lane_id],
             waiting=counted[lane_id],
             blocks=blocks[lane_id],
         )
         for lane_id in lane_ids
         if lane_id in lanes
     ]
-
-
-def _shown_state(lane: Any) -> str:
-    return str(lane.shown_state)

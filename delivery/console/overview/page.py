@@ -15,13 +15,15 @@ from delivery.console.lanes.strips import Strip
 from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures
-from delivery.database.queries import named_row, named_rows
+from delivery.database.queries import named_row
 from delivery.incidents.open_incidents import newest_open
 from delivery.models import Incident
 from delivery.standing import callback_lane, retry_lane
 from delivery.standing.bounded_counts import BACKLOG_LIMIT, Bounded
 from delivery.standing.callback_lane import CallbackLane
+from delivery.standing.reading import stopped_counts
 from delivery.standing.retry_lane import RetryLane
+from delivery.standing.vocabulary import Cause
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
@@ -127,5 +129,5 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
 
 
 def _count_stopped() -> int:
-    """Count the stopped lanes, with those of held subscribers, which are listed as held."""
-    return sum(row["count"] for row in named_rows("stopped_counts", {}))
+    counts = stopped_counts()
+    return sum(counts.get(cause, 0) for cause in (Cause.BLOCKED, Cause.SUSPENDED))

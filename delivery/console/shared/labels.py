@@ -34,6 +34,9 @@ TONES = {
     "CRITICAL": _BAD,
     "WARNING": _WARNING,
     "WAITING": _OPEN,
+    "STOPPED": _BAD,
+    "SLOW": _WARNING,
+    "MOVING": _OPEN,
     "ANSWERED": _GOOD,
 }
 

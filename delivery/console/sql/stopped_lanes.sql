@@ -1,12 +1,10 @@
--- The stopped lanes, or only a subscriber's, longest first, with the delivery stopping each and the
--- deliveries waiting behind it. `waiting` counts the PENDING deliveries of ACTIVE subscriptions
--- without the stopping delivery; `freed` counts those of other subscriptions, which flow again when
--- the stopping subscription is made INACTIVE. Both use delivery_pending, up to a limit. A BLOCKED
--- lane whose delivery has been settled or held since is left out: the sender is about to continue.
--- A SUSPENDED lane of a held subscriber is left out too: the list of held subscribers shows it. For
--- a CONCURRENT subscriber with an endpoint down, `waiting` counts only this subscription's
--- deliveries, and the stopping delivery may be settled; `down` counts the endpoints down,
--- `down_names` names the first of them.
+-- The stopped lanes by the view delivery_stoppedlane, or only a subscriber's, longest first, with
+-- the delivery stopping each and the deliveries waiting behind it. `waiting` counts the PENDING
+-- deliveries of ACTIVE subscriptions without the stopping delivery; `freed` counts those of other
+-- subscriptions, which flow again when the stopping subscription is made INACTIVE. Both use
+-- delivery_pending, up to a limit. For a CONCURRENT subscriber with an endpoint down, `waiting`
+-- counts only this subscription's deliveries, and the stopping delivery may be settled; `down`
+-- counts the endpoints down, `down_names` names the first of them.
 SELECT
     lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures,
     lane.next_try_at, lane.subscriber_id, subscriber.name AS subscriber,
@@ -61,19 +59,13 @@ SELECT
         SELECT count(*) FROM subscriptions_subscription other
         WHERE other.subscriber_id = lane.subscriber_id AND other.status <> 'INACTIVE'
     ) AS subscriptions
-FROM delivery_lane lane
+FROM delivery_stoppedlane stopped
+JOIN delivery_lane lane ON lane.id = stopped.lane_id
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
 LEFT JOIN delivery_delivery head ON head.id = lane.delivery_id
 LEFT JOIN subscriptions_subscription subscription ON subscription.id = head.subscription_id
-LEFT JOIN subscriptions_standing standing ON standing.id = head.subscription_id
 LEFT JOIN delivery_message message ON message.id = head.message_id
 LEFT JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
-WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
-    AND (%(subscriber)s::bigint IS NULL OR lane.subscriber_id = %(subscriber)s)
-    AND coalesce(subscriber.status, 'ACTIVE') = 'ACTIVE'
-    AND (lane.state = 'SUSPENDED' OR standing.status = 'ACTIVE' AND (
-        head.status = 'PENDING'
-        OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'
-    ))
-ORDER BY lane.since, lane.id
+WHERE %(subscriber)s::bigint IS NULL OR lane.subscriber_id = %(subscriber)s
+ORDER BY stopped.since, lane.id
 LIMIT %(rows)s

@@ -20,10 +20,11 @@ from delivery.console.holding.buttons import row_buttons
 from delivery.console.publishers.key_list import KeyList
 from delivery.console.shared.base import FEW_ROWS
 from delivery.console.shared.cells import two_lines_of
-from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.labels import two_lines
 from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
+from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.shared.subscription_counts import subscription_count
 from delivery.console.subscribers import mailboxes
@@ -31,6 +32,7 @@ from delivery.console.subscribers.form import SubscriberForm
 from delivery.console.subscribers.status import read_subscriber
 from delivery.models import Lane
 from delivery.standing import waiting_counts
+from delivery.standing.reading import standing_of_subscribers
 from subscriptions.models import Processing, Subscriber, SubscriptionStatus
 from subscriptions.models.subscriber import MatchMode
 
@@ -69,7 +71,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
     change_form_outer_after_template = "console/publishers/new_key.html"
     list_display = [
         "named",
-        "lane_state",
+        "state",
         "day",
         "backlog",
         "subscription_count",
@@ -109,12 +111,10 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
         }
 
     def complete(self, rows: Sequence[Any]) -> None:
-        lanes = {
-            lane.subscriber_id: lane
-            for lane in Lane.objects.filter(subscriber__in=rows).only("state", "subscriber_id")
-        }
-        counted = waiting_counts.waiting_of_lanes([lane.pk for lane in lanes.values()])
         ids, now = [row.pk for row in rows], timezone.now()
+        lanes = dict(Lane.objects.filter(subscriber__in=ids).values_list("subscriber_id", "pk"))
+        counted = waiting_counts.waiting_of_lanes(list(lanes.values()))
+        standings = standing_of_subscribers(ids)
         fetched = mailboxes.mailboxes_of_subscribers(ids, now=now)
         healths = health.health_of_subscribers(ids, now=now)
         costs = cost.cost_of_subscribers(ids)
@@ -122,8 +122,8 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
             row.health = healths[row.pk]
             row.cost = costs[row.pk]
             row.mailbox = fetched.get(row.pk)
-            row.shown_lane = lanes.get(row.pk)
-            row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
+            row.standing = standings[row.pk]
+            row.waiting = counted.get(lanes[row.pk]) if row.pk in lanes else None
 
     @admin.display(description="processing")
     def sent(self, row: Subscriber) -> SafeString | str:
@@ -158,10 +158,8 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
         return self.status_link(row, row.name)
 
     @admin.display(description="state")
-    def lane_state(self, row: Any) -> SafeString | str:
-        if row.status != SubscriptionStatus.ACTIVE:
-            return label(row.status)
-        return label(row.shown_lane.state) if row.shown_lane else "–"
+    def state(self, row: Any) -> SafeString:
+        return state_cell(row.standing, now=timezone.now())
 
     @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:

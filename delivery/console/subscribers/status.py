@@ -12,6 +12,8 @@ from delivery.console.lanes.strips import Strip, read_strips
 from delivery.models import JournalEntry, Lane
 from delivery.standing import waiting_counts
 from delivery.standing.bounded_counts import Bounded
+from delivery.standing.reading import standing_of_subscribers, standing_of_subscriptions
+from delivery.standing.vocabulary import Standing
 from subscriptions.models import ConfigurationChange, Subscriber, Subscription
 
 SUBSCRIPTIONS_SHOWN = 50
@@ -23,6 +25,7 @@ class SubscriptionRow:
     """A subscription with the waiting deliveries and the last day."""
 
     subscription: Subscription
+    standing: Standing
     waiting: Bounded | None
     health: RecentHealth
 
@@ -31,6 +34,7 @@ class SubscriptionRow:
 class ShownSubscriber:
     """The values of the page; `blocked` is None unless the lane is stopped."""
 
+    standing: Standing
     strip: Strip | None
     blocked: StoppedLane | None
     subscriptions: list[SubscriptionRow]
@@ -50,6 +54,7 @@ def read_subscriber(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber
         .order_by("position", "pk")[: SUBSCRIPTIONS_SHOWN + 1]
     )
     return ShownSubscriber(
+        standing=standing_of_subscribers([subscriber.pk])[subscriber.pk],
         strip=strips[0] if strips else None,
         blocked=stopped[0] if stopped else None,
         subscriptions=_rows(found[:SUBSCRIPTIONS_SHOWN], now=now),
@@ -73,9 +78,11 @@ def _rows(found: Sequence[Subscription], *, now: datetime) -> list[SubscriptionR
         waiting_counts.waiting_of_subscriptions(ids),
         health.health_of_subscriptions(ids, now=now),
     )
+    standings = standing_of_subscriptions(ids)
     return [
         SubscriptionRow(
             subscription=subscription,
+            standing=standings[subscription.pk],
             waiting=counted.get(subscription.pk),
             health=healths[subscription.pk],
         )

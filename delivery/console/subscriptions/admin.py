@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console.event_types import queue_groups
@@ -20,12 +19,12 @@ from delivery.console.shared.addresses import with_shown_addresses
 from delivery.console.shared.base import FEW_ROWS
 from delivery.console.shared.cells import ForwardedNames, lines
 from delivery.console.shared.input_filters import NameFilter, choice_filter
-from delivery.console.shared.labels import label
 from delivery.console.shared.list_filters import EventTypeFilter, SubscriberFilter
 from delivery.console.shared.one_time_secret import show_once
 from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
+from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscriptions.filter_tester import FilterTester
@@ -43,6 +42,7 @@ from delivery.console.subscriptions.status import read_subscription
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
 from delivery.standing import retry_lane, waiting_counts
+from delivery.standing.reading import standing_of_subscriptions
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY
@@ -247,6 +247,7 @@ class SubscriptionAdmin(
         now, ids = timezone.now(), [row.pk]
         return {
             "status": read_subscription(row),
+            "standing": standing_of_subscriptions(ids)[row.pk],
             "backlog": waiting_counts.waiting_of_subscriptions(ids).get(row.pk),
             "cost": cost.cost_of_subscriptions(ids)[row.pk],
             "health": health.health_of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
@@ -268,7 +269,9 @@ class SubscriptionAdmin(
         counted = waiting_counts.waiting_of_subscriptions(ids)
         healths = health.health_of_subscriptions(ids, now=timezone.now())
         costs = cost.cost_of_subscriptions(ids)
+        standings = standing_of_subscriptions(ids)
         for row in rows:
+            row.standing = standings[row.pk]
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
             row.cost = costs[row.pk]
@@ -301,17 +304,9 @@ class SubscriptionAdmin(
     def full_name(self, row: Subscription) -> SafeString:
         return self.status_link(row, str(row))
 
-    @admin.display(description="status", ordering="status")
-    def state(self, row: Subscription) -> SafeString:
-        owner = row.held_by
-        if owner is None or owner == row:
-            return label(row.status)
-        return format_html(
-            '<span class="inturn-lines">{}<span class="inturn-second">{} is {}</span></span>',
-            label(row.status),
-            owner,
-            owner.status,
-        )
+    @admin.display(description="state", ordering="status")
+    def state(self, row: Any) -> SafeString:
+        return state_cell(row.standing, now=timezone.now())
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:

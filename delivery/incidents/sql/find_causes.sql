@@ -29,11 +29,15 @@ WITH RECURSIVE rule AS MATERIALIZED (
         LIMIT 1
     ) AS following
 ), place AS MATERIALIZED (
-    SELECT places.*, lane.kind, lane.state, lane.catch_up_to
+    SELECT places.*, lane.kind, lane.catch_up_to
     FROM places
-    JOIN subscriptions_standing standing
-        ON standing.id = places.subscription_id AND standing.status = 'ACTIVE'
+    CROSS JOIN LATERAL (
+        SELECT state FROM delivery_subscriptionstop
+        WHERE subscription_id = places.subscription_id
+        LIMIT 1
+    ) AS stop
     JOIN delivery_lane lane ON lane.id = places.lane_id
+    WHERE stop.state IS NULL
 )
 -- A SYNC delivery is IN_DOUBT until it is answered.
 SELECT
@@ -54,8 +58,7 @@ SELECT
     'OLDEST ' || place.lane_id, 'OLDEST', statement_timestamp(), place.lane_id, NULL,
     min(place.id), 0
 FROM rule
-JOIN place ON place.kind IN ('TOPIC', 'QUEUE') AND place.state = 'IDLE'
-    AND place.catch_up_to IS NULL AND NOT place.skipped
+JOIN place ON place.kind IN ('TOPIC', 'QUEUE') AND place.catch_up_to IS NULL AND NOT place.skipped
 WHERE rule.kind = 'OLDEST' AND place.id >> 20 <= (
     SELECT message.id
     FROM delivery_message message
@@ -69,7 +72,7 @@ SELECT
     'RETRYING ' || place.subscription_id, 'RETRYING', statement_timestamp(),
     min(place.lane_id), place.subscription_id, min(place.id), 0
 FROM rule
-JOIN place ON place.skipped AND place.state = 'IDLE' OR place.kind = 'RETRY'
+JOIN place ON place.skipped OR place.kind = 'RETRY'
 WHERE rule.kind = 'RETRYING' AND EXISTS (
     SELECT
     FROM delivery_waiting waiting

@@ -8,39 +8,29 @@ WITH rule AS MATERIALIZED (
     FROM delivery_incidentrule
     WHERE is_on AND kind = ANY (%(kinds)s::text[])
 ), present AS MATERIALIZED (
-    -- A BLOCKED lane whose delivery was settled or held since is about to continue.
     SELECT
-        'LANE ' || lane.id AS key, rule.kind, lane.state AS severity_of, lane.since AS first_at,
-        lane.id AS lane_id, NULL::bigint AS subscription_id, lane.delivery_id, '' AS url,
-        0::bigint AS count
+        'LANE ' || lane.lane_id AS key, rule.kind, lane.cause AS severity_of,
+        lane.since AS first_at, lane.lane_id, NULL::bigint AS subscription_id, lane.delivery_id,
+        '' AS url, 0::bigint AS count
     FROM rule
-    JOIN delivery_lane lane ON lane.state IN ('BLOCKED', 'SUSPENDED')
-    JOIN subscriptions_subscriber subscriber
-        ON subscriber.id = lane.subscriber_id AND subscriber.status = 'ACTIVE'
-            AND subscriber.processing <> 'CONCURRENT'
-    WHERE rule.kind = 'LANE' AND (lane.state = 'SUSPENDED' OR EXISTS (
-        SELECT
-        FROM (
-            SELECT subscription_id, status
-            FROM delivery_waiting
-            WHERE id = lane.delivery_id
-            LIMIT 1
-        ) AS head
-        JOIN subscriptions_standing standing
-            ON standing.id = head.subscription_id AND standing.status = 'ACTIVE'
-        WHERE head.status = 'PENDING'
-    ))
+    JOIN delivery_stoppedlane lane ON lane.state = 'STOPPED'
+    WHERE rule.kind = 'LANE'
     UNION ALL
+    -- While the lane in order of a delivery is stopped, or about to continue, it is the incident.
     SELECT
         'ENDPOINT ' || health.subscription_id, rule.kind, '', health.since, health.lane_id,
         health.subscription_id, health.delivery_id, '', 0
     FROM rule
     JOIN delivery_endpointhealth health ON health.subscription_id > 0
-    JOIN subscriptions_standing standing
-        ON standing.id = health.subscription_id AND standing.status = 'ACTIVE'
+    CROSS JOIN LATERAL (
+        SELECT state FROM delivery_subscriptionstop
+        WHERE subscription_id = health.subscription_id
+        LIMIT 1
+    ) AS stop
     JOIN delivery_lane lane ON lane.id = health.lane_id
     LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
-    WHERE rule.kind = 'ENDPOINT' AND subscriber.processing IS DISTINCT FROM 'SERIAL'
+    WHERE rule.kind = 'ENDPOINT' AND stop.state = 'DOWN'
+        AND (subscriber.processing IS DISTINCT FROM 'SERIAL' OR lane.state = 'IDLE')
     UNION ALL
     SELECT
         'URL ' || md5(health.url), rule.kind, health.state, health.since, NULL, NULL, NULL,

@@ -1,10 +1,18 @@
--- How each of these subscriptions stands, by the view delivery_subscriptionstanding; who holds it
+-- How each of these subscriptions stands, and each subscription of these subscribers, of one mode
+-- if a mode is named: by the view delivery_subscriptionstanding. With the object that holds it
 -- (`holder`), until when, and the time of the decision by the journal; and the publication of the
 -- subscription's oldest open delivery. LATERAL with a LIMIT looks up each subscription by itself.
 SELECT
     standing.*, decision.holder, decision.held_until, decided.at AS decided_at,
     oldest.published_at AS oldest_at
-FROM unnest(%(ids)s::bigint[]) AS wanted (id)
+FROM (
+    SELECT id FROM unnest(%(subscriptions)s::bigint[]) AS named (id)
+    UNION ALL
+    SELECT id
+    FROM subscriptions_subscription
+    WHERE subscriber_id = ANY (%(subscribers)s::bigint[])
+        AND (%(mode)s::text IS NULL OR mode = %(mode)s)
+) AS wanted
 CROSS JOIN LATERAL (
     SELECT * FROM delivery_subscriptionstanding WHERE subscription_id = wanted.id LIMIT 1
 ) AS standing

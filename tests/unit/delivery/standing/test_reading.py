@@ -316,7 +316,7 @@ def test_the_cost_does_not_grow_with_the_rows(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     owners = [factories.subscription().subscriber_id for _ in range(5)]
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(1):
         standing_of_subscribers(owners)
 
 

@@ -9,7 +9,7 @@ from delivery.console.lanes.strips import Block, Strip
 from delivery.console.shared.links import address
 from delivery.models import Lane
 from delivery.standing.bounded_counts import Bounded
-from delivery.states import LaneState
+from delivery.standing.vocabulary import Standing, State
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 
@@ -28,7 +28,10 @@ def block(id: int) -> Block:
 
 def test_names_in_a_strip_are_escaped() -> None:
     strip = Strip(
-        lane=Lane(), state=LaneState.BLOCKED, waiting=Bounded(2, 10), blocks=[block(1), block(2)]
+        lane=Lane(),
+        standing=Standing(state=State.STOPPED),
+        waiting=Bounded(2, 10),
+        blocks=[block(1), block(2)],
     )
     title = "msg_7 · &quot;&amp;&quot; · for &lt;b&gt; · published 5 min ago · 2 attempts"
     assert strip_blocks(strip, now=NOW) == (

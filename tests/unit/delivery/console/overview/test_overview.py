@@ -204,7 +204,7 @@ class TestPage:
             block(factories.delivery())
         # Session and user, nine of the overview's own, whether there are subscriptions, and the
         # card of the first steps.
-        with django_assert_num_queries(18):
+        with django_assert_num_queries(19):
             refresh(ann, INDEX, "overview-now")
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:

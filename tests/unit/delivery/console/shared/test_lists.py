@@ -22,8 +22,8 @@ from tests.unit.delivery.replays.ready_replay import finish, made, running
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 10,
-    "subscriptions/subscription": 12,
+    "subscriptions/subscriber": 11,
+    "subscriptions/subscription": 13,
     "subscriptions/eventtype": 7,
     "subscriptions/publisher": 7,
     "subscriptions/apikey": 6,
@@ -32,7 +32,7 @@ QUERIES = {
     "delivery/message": 9,
     "delivery/delivery": 7,
     "delivery/resubmission": 4,
-    "delivery/lane": 7,
+    "delivery/lane": 9,
     "delivery/urlhealth": 7,
     "delivery/journalentry": 5,
     "auth/user": 8,
