@@ -1,6 +1,6 @@
 """The job of a step: Spark session, PostgreSQL connection, archive, and a receiver of progress."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,13 +10,15 @@ import psycopg
 from delivery.database.session_settings import SESSION
 from delivery.history.archive.archive import Archive
 from delivery.history.archive.identity import require_archive
+from delivery.history.archive.ledger import File
 from delivery.history.archive.small_files import ArchiveError
 from delivery.history.archive.storage import require_storage
+from delivery.history.schemas import Table
 from delivery.history.spark.session import Spark, SparkSessions
 from delivery.history.spark.workers import Task, run_here, run_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Connection = psycopg.Connection[Any]
 # This process exports so many rows of usual size in a second or two; Spark takes three to start.
@@ -65,6 +67,21 @@ class StepJob:
     def spark(self) -> "SparkSession":
         """The session, started at the first use, so a run with nothing to do needs no JVM."""
         return self.start()
+
+    def read_files(
+        self, table: Table, files: Iterable[File], *, names: Sequence[str] = ()
+    ) -> "DataFrame":
+        """Return the rows of these files of the archive; `names` are columns, all if none."""
+        # Here and below: a run without Spark does not load it.
+        from delivery.history.archive import arrow_files
+
+        return arrow_files.read_files(self.spark, self.archive, table, files, names=names)
+
+    def write_files(self, frame: "DataFrame", folder: str) -> None:
+        """Write a frame as Parquet files of the archive, in place of the folder's."""
+        from delivery.history.archive import arrow_files
+
+        arrow_files.write_files(frame, self.archive, folder)
 
     def run_tasks(
         self, tasks: Sequence[Task], do: Callable[[Task], Any], *, rows: int

@@ -9,23 +9,18 @@ is `s3://` there) without a JVM. Where Spark has no connector for the URL, Arrow
 writes the rows (see `arrow_files`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs, parquet
 
-from delivery.history.archive.ledger import File
 from delivery.history.archive.small_files import ArchiveError, sync_to_disk
 from delivery.history.archive.storage import file_system_at
-from delivery.history.schemas import Table, spark_schema
-from delivery.history.spark.frames import frame_of_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from delivery.history.schemas import Table
 
 STAGING = ".staging"
 
@@ -36,7 +31,8 @@ class Archive:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.is_folder = not urlsplit(self.url).scheme
-        self._is_reached_by_spark: bool | None = True if self.is_folder else None
+        # Whether Spark itself reads and writes there; None: not known yet.
+        self.has_connector: bool | None = True if self.is_folder else None
 
     @cached_property
     def _place(self) -> tuple[fs.FileSystem, str]:
@@ -55,46 +51,6 @@ class Archive:
         """Return the address of a file for Spark."""
         # Hadoop does not decode paths: a percent-encoded character would stay encoded.
         return f"{'file://' if self.is_folder else ''}{self.url}/{relative}"
-
-    def frame(
-        self,
-        spark: "SparkSession",
-        table: Table,
-        files: Iterable[File],
-        *,
-        names: Sequence[str] = (),
-    ) -> "DataFrame":
-        """Return the rows of these files; without files, no rows. `names` are columns, all if none.
-
-        A column missing in a file is null.
-        """
-        columns = [column for column in table.columns if not names or column.name in names]
-        paths = [file.path for file in files]
-        if not paths:
-            return frame_of_rows(spark, columns, [])
-        if not self._is_reached_by(spark):
-            from delivery.history.archive import arrow_files
-
-            return arrow_files.frame_of_files(spark, self, table, columns=columns, paths=paths)
-        addresses = [self.address(path) for path in paths]
-        return spark.read.schema(spark_schema(columns)).parquet(*addresses)
-
-    def write(self, frame: "DataFrame", folder: str) -> None:
-        """Write a frame as Parquet files, in place of the folder's."""
-        if self._is_reached_by(frame.sparkSession):
-            frame.write.parquet(self.address(folder), mode="overwrite")
-        else:
-            from delivery.history.archive import arrow_files
-
-            arrow_files.write_frame(frame, self, folder)
-
-    def _is_reached_by(self, spark: "SparkSession") -> bool:
-        if self._is_reached_by_spark is None:
-            # Here and above: processes without Spark import this module.
-            from delivery.history.archive import arrow_files
-
-            self._is_reached_by_spark = arrow_files.has_connector(spark, self.url)
-        return self._is_reached_by_spark
 
     def rows(self, table: Table, path: str, names: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file by row group; raises FileNotFoundError.

@@ -1,10 +1,11 @@
-"""Files read and written by Arrow in Spark's workers, at URLs for which Spark has no connector.
+"""Frames from the archive's files, and files from frames.
 
-Spark reaches `s3a://` by a Hadoop module missing in PySpark's wheel; Arrow needs none. It is
-slower: all rows go through Python workers.
+Spark reads and writes the files itself, or, at URLs for which it has no connector, Arrow in Spark's
+workers. Spark reaches `s3a://` by a Hadoop module missing in PySpark's wheel; Arrow needs none. It
+is slower: all rows go through Python workers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from secrets import token_hex
@@ -15,19 +16,56 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import datasource as spark_source
 
-from delivery.history.schemas import BY_NAME, Column, Table
+from delivery.history.archive.archive import Archive
+from delivery.history.archive.ledger import File
+from delivery.history.schemas import BY_NAME, Column, Table, spark_schema
+from delivery.history.spark.frames import frame_of_rows
 from delivery.history.spark.workers import dealt_shares
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from delivery.history.archive.archive import Archive
 
 FORMAT = "inturn_files"
 # Hadoop's error about an unknown scheme, or a scheme without a class.
 _LACKING = ("ClassNotFoundException", "No FileSystem for scheme")
 # A path in the archive, never to exist.
 _NOWHERE = ".nowhere"
+
+
+def read_files(
+    spark: "SparkSession",
+    archive: Archive,
+    table: Table,
+    files: Iterable[File],
+    *,
+    names: Sequence[str] = (),
+) -> "DataFrame":
+    """Return the rows of these files; without files, no rows. `names` are columns, all if none.
+
+    A column missing in a file is null.
+    """
+    columns = [column for column in table.columns if not names or column.name in names]
+    paths = [file.path for file in files]
+    if not paths:
+        return frame_of_rows(spark, columns, [])
+    if not _is_reached_by(spark, archive):
+        return frame_of_files(spark, archive, table, columns=columns, paths=paths)
+    addresses = [archive.address(path) for path in paths]
+    return spark.read.schema(spark_schema(columns)).parquet(*addresses)
+
+
+def write_files(frame: "DataFrame", archive: Archive, folder: str) -> None:
+    """Write a frame as Parquet files, in place of the folder's."""
+    if _is_reached_by(frame.sparkSession, archive):
+        frame.write.parquet(archive.address(folder), mode="overwrite")
+    else:
+        write_frame(frame, archive, folder)
+
+
+def _is_reached_by(spark: "SparkSession", archive: Archive) -> bool:
+    if archive.has_connector is None:
+        archive.has_connector = has_connector(spark, archive.url)
+    return archive.has_connector
 
 
 def has_connector(spark: "SparkSession", url: str) -> bool:
@@ -50,7 +88,7 @@ def has_connector(spark: "SparkSession", url: str) -> bool:
 
 def frame_of_files(
     spark: "SparkSession",
-    archive: "Archive",
+    archive: Archive,
     table: Table,
     *,
     columns: Sequence[Column],
@@ -67,7 +105,7 @@ def frame_of_files(
     return spark.read.format(FORMAT).options(url=archive.url, **options).load()
 
 
-def write_frame(frame: "DataFrame", archive: "Archive", folder: str) -> None:
+def write_frame(frame: "DataFrame", archive: Archive, folder: str) -> None:
     """Write a Parquet file for each partition with rows; the folder has no others then."""
     frame.sparkSession.dataSource.register(ArrowFiles)
     archive.clear(folder)
@@ -91,25 +129,19 @@ class ArrowFiles(spark_source.DataSource):
 
     def reader(self, schema: Any) -> "ArrowReader":
         return ArrowReader(
-            _archive(self.options["url"]),
+            Archive(self.options["url"]),
             BY_NAME[self.options["table"]],
             names=orjson.loads(self.options["names"]),
             paths=orjson.loads(self.options["paths"]),
         )
 
     def writer(self, schema: Any, overwrite: bool) -> "ArrowWriter":
-        return ArrowWriter(_archive(self.options["url"]), self.options["folder"])
-
-
-def _archive(url: str) -> "Archive":
-    from delivery.history.archive.archive import Archive
-
-    return Archive(url)
+        return ArrowWriter(Archive(self.options["url"]), self.options["folder"])
 
 
 class ArrowReader(spark_source.DataSourceReader):
     def __init__(
-        self, archive: "Archive", table: Table, *, names: Sequence[str], paths: Sequence[str]
+        self, archive: Archive, table: Table, *, names: Sequence[str], paths: Sequence[str]
     ) -> None:
         self._archive = archive
         self._table = table
@@ -132,7 +164,7 @@ class WrittenPath(spark_source.WriterCommitMessage):
 
 
 class ArrowWriter(spark_source.DataSourceArrowWriter):
-    def __init__(self, archive: "Archive", folder: str) -> None:
+    def __init__(self, archive: Archive, folder: str) -> None:
         self._archive = archive
         self._folder = folder
 

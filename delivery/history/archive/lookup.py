@@ -18,8 +18,9 @@ from pyarrow import compute, dataset
 from delivery.database.statements import statement
 from delivery.history.archive import identity, ledger
 from delivery.history.archive.archive import Archive
-from delivery.history.archive.small_files import ArchiveError, shown_place
+from delivery.history.archive.small_files import ArchiveError
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
+from delivery.history.spark.reach import shown_place
 
 Row = dict[str, Any]
 

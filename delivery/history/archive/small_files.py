@@ -5,7 +5,6 @@ need Arrow otherwise. Any other place is reached by Arrow.
 """
 
 import os
-import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,19 +15,14 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from delivery.history.spark.reach import shown_place
+
 if TYPE_CHECKING:
-    from delivery.history.archive.archive import Archive
+    from pyarrow import fs
 
 Result = TypeVar("Result")
 # A store on the other side of the world answers in a second.
 ANSWER_SECONDS = 10.0
-# Key and password before a URL's host, and its parameters.
-_SECRET = re.compile(r"(?<=://)[^/@]*:[^/@]*@|\?.*")
-
-
-def shown_place(url: str) -> str:
-    """Return the URL without what may be secret in it."""
-    return _SECRET.sub("", url)
 
 
 class ArchiveError(RuntimeError):
@@ -108,8 +102,8 @@ def file_sizes(url: str, paths: Sequence[str]) -> dict[str, int | None]:
     """Return the size of each file of the archive; None if it is not there."""
     if _is_folder(url):
         return {path: _size(Path(url, path)) for path in paths}
-    archive = _archive(url)
-    infos = archive.files.get_file_info([archive.path(path) for path in paths])
+    files, root = _file_system(url)
+    infos = files.get_file_info([f"{root}/{path}" for path in paths])
     return {path: info.size for path, info in zip(paths, infos, strict=True)}
 
 
@@ -119,9 +113,9 @@ def read_file(url: str, path: str) -> bytes | None:
         with suppress(FileNotFoundError, NotADirectoryError):
             return Path(url, path).read_bytes()
         return None
-    archive = _archive(url)
+    files, root = _file_system(url)
     try:
-        with archive.files.open_input_file(archive.path(path)) as opened:
+        with files.open_input_file(f"{root}/{path}") as opened:
             content: bytes = opened.read()
     except FileNotFoundError:
         return None
@@ -137,9 +131,9 @@ def create_file(url: str, path: str, content: bytes) -> None:
         _create_in_folder(Path(url), path, content)
         return
     if read_file(url, path) is None:
-        archive = _archive(url)
-        archive.files.create_dir(archive.path(path).rpartition("/")[0])
-        with archive.files.open_output_stream(archive.path(path)) as opened:
+        files, root = _file_system(url)
+        files.create_dir(f"{root}/{path}".rpartition("/")[0])
+        with files.open_output_stream(f"{root}/{path}") as opened:
             opened.write(content)
 
 
@@ -185,7 +179,8 @@ def _is_folder(url: str) -> bool:
 
 
 @cache
-def _archive(url: str) -> "Archive":
-    from delivery.history.archive.archive import Archive
+def _file_system(url: str) -> "tuple[fs.FileSystem, str]":
+    # Not at the top, because it loads Arrow.
+    from delivery.history.archive.storage import file_system_at
 
-    return Archive(url)
+    return file_system_at(url)

@@ -25,8 +25,7 @@ from typing import IO
 
 from pyarrow import fs
 
-from delivery.history.archive.small_files import shown_place
-from delivery.history.spark.reach import ReachError
+from delivery.history.spark.reach import ReachError, shown_place
 
 ANSWER_SECONDS = 8.0
 # Of each request to S3 without a byte, three times; and of all attempts of a call to `gs://`.

@@ -5,6 +5,7 @@ address gets a greeting of the protocol first. A server answers it at once, befo
 authentication. Stdlib only: the storage's probe, which imports this, has to start fast.
 """
 
+import re
 import socket
 import ssl
 import struct
@@ -24,6 +25,8 @@ _TLS_ALERT = b"\x15"
 # HTTP/2's preface and settings, answered by the server with its own.
 _GRPC_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 _HTTP_GREETING = b"GET /version HTTP/1.0\r\n\r\n"
+# Key and password before a URL's host, and its parameters.
+_SECRET = re.compile(r"(?<=://)[^/@]*:[^/@]*@|\?.*")
 _CONNECT_PACKAGES = ("grpc", "grpc_status", "pandas", "google.rpc")
 
 
@@ -32,6 +35,11 @@ class ReachError(RuntimeError):
 
     The message names the setting and the reason, for people; nothing is wrong inside Inturn.
     """
+
+
+def shown_place(url: str) -> str:
+    """Return the URL of a storage without what may be secret in it."""
+    return _SECRET.sub("", url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,7 +141,7 @@ class ArchiveReader:
         """Return the rows of a table, of the day of `since` and of later days."""
         files = [file for file in self.files[table.name] if file.day >= since.date()]
         names = _NEEDED.get(table.name, ())
-        return self.job.archive.frame(self.job.spark, table, files, names=names)
+        return self.job.read_files(table, files, names=names)
 
     def everything(self) -> ArchivedRows:
         return ArchivedRows(

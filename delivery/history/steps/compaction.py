@@ -66,10 +66,10 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> bool:
     chunk = chunks.begin_chunk(
         job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0]
     )
-    rows = job.archive.frame(job.spark, table, old)
+    rows = job.read_files(table, old)
     whole = -(-sum(file.bytes for file in old) // WHOLE_BYTES)
     ordered = rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key)
-    job.archive.write(ordered, f"{chunk.staging}/{table.name}/{DAY}={first.day}")
+    job.write_files(ordered, f"{chunk.staging}/{table.name}/{DAY}={first.day}")
     written = chunks.written_files(job.archive, chunk, table)
     after = _read(job, table, [file.staged for file in written])
     count = total_of(after.values()).rows

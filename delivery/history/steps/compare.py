@@ -125,7 +125,7 @@ def _compared(
 def _archived(job: StepJob, table: Table, wanted: ComparisonRequest) -> "DataFrame":
     files = _files(job, table, wanted)
     require_files(job.archive, files)
-    return job.archive.frame(job.spark, table, files)
+    return job.read_files(table, files)
 
 
 def _files(job: StepJob, table: Table, wanted: ComparisonRequest) -> list[ledger.File]:

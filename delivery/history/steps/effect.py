@@ -63,7 +63,7 @@ def _rows(
     from pyspark.sql.functions import col, lit
 
     require_files(job.archive, files)
-    frame = job.archive.frame(job.spark, MESSAGES, files)
+    frame = job.read_files(MESSAGES, files)
     messages: DataFrame = frame.where(col("published_at") >= lit(since))
     event_types = sorted({change.event_type for change in changes})
     for number, event_type in enumerate(event_types, start=1):

@@ -99,7 +99,7 @@ def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
         counts: Counts = Counter()
         if files:
             require_files(job.archive, files)
-            frame = job.archive.frame(job.spark, MESSAGES, files)
+            frame = job.read_files(MESSAGES, files)
             job.progress.doing(f"looking through {sum(file.rows for file in files):,} messages")
             counts = _spool(job, matching_messages(frame, wanted), spool, replay_id)
         job.progress.doing(f"keeping {counts.total():,} messages")

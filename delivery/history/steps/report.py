@@ -156,16 +156,16 @@ def _write_rows(
     with partitioned_for(job.spark, sum(file.rows for file in files if file not in messages)):
         frame = reported(
             _settlements(job, files, wanted),
-            messages=job.archive.frame(job.spark, MESSAGES, messages),
-            attempts=job.archive.frame(job.spark, ATTEMPTS, attempts),
+            messages=job.read_files(MESSAGES, messages),
+            attempts=job.read_files(ATTEMPTS, attempts),
             wanted=wanted,
         )
-        job.archive.write(frame, folder)
+        job.write_files(frame, folder)
 
 
 def _settlements(job: StepJob, files: Sequence[ledger.File], wanted: ReportRequest) -> "DataFrame":
     settled = [file for file in files if file.table == DELIVERIES.name]
-    return requested_settlements(job.archive.frame(job.spark, DELIVERIES, settled), wanted)
+    return requested_settlements(job.read_files(DELIVERIES, settled), wanted)
 
 
 def _published(deliveries: "DataFrame") -> tuple[date, date] | None:

@@ -143,13 +143,9 @@ def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
 
 def hours(job: StepJob, work: RollupWork) -> "DataFrame":
     """Return the rows for the hours of the work."""
-    deliveries = _within(
-        job.archive.frame(job.spark, DELIVERIES, work.deliveries), "settled_at", work.spans
-    )
-    attempts = _within(
-        job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans
-    )
-    journal = job.archive.frame(job.spark, JOURNAL, work.journal)
+    deliveries = _within(job.read_files(DELIVERIES, work.deliveries), "settled_at", work.spans)
+    attempts = _within(job.read_files(ATTEMPTS, work.attempts), "settled_at", work.spans)
+    journal = job.read_files(JOURNAL, work.journal)
     stopped = _within(stopped_seconds(lane_stops(journal, until=work.until)), "hour", work.spans)
     names = frame_of_rows(job.spark, CALLED, work.names)
     return with_stops(hourly_measures(deliveries, attempts), stopped, names)

@@ -19,7 +19,7 @@ AT_ONCE = timedelta(0)
 
 def rows(job: StepJob, table: Table) -> list[dict[str, Any]]:
     """Return the archive's rows, by key."""
-    frame = job.archive.frame(job.spark, table, files(job.database, table.name))
+    frame = job.read_files(table, files(job.database, table.name))
     return [row.asDict() for row in frame.orderBy(*table.key).collect()]
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def ids(job: StepJob) -> list[int]:
-    frame = job.archive.frame(job.spark, MESSAGES, files(job.database, MESSAGES.name))
+    frame = job.read_files(MESSAGES, files(job.database, MESSAGES.name))
     return [row["id"] for row in frame.select("id").orderBy("id").collect()]
 
 

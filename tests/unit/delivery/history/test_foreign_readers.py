@@ -209,9 +209,7 @@ def test_a_column_that_was_added_later_is_null_in_older_files(
             (old.pk, None),
             (new.pk, 3),
         ]
-    frame = job.archive.frame(spark, MESSAGES, ledger.files(job.database, MESSAGES.name)).orderBy(
-        "id"
-    )
+    frame = job.read_files(MESSAGES, ledger.files(job.database, MESSAGES.name)).orderBy("id")
     assert [(row.id, row.owed) for row in frame.collect()] == [(old.pk, None), (new.pk, 3)]
 
 

@@ -8,7 +8,6 @@ import pytest
 from pyarrow import fs
 
 from delivery.history.archive.archive import Archive
-from delivery.history.archive.small_files import shown_place
 from delivery.history.archive.storage import (
     StorageProbe,
     file_system_at,
@@ -17,7 +16,7 @@ from delivery.history.archive.storage import (
 )
 from delivery.history.job import StepJob
 from delivery.history.postgres.extract import Extraction
-from delivery.history.spark.reach import ReachError
+from delivery.history.spark.reach import ReachError, shown_place
 from delivery.history.spark.session import Spark
 from tests.support.silent_server import silent_server
 from tests.system.operation.installation import eventually
