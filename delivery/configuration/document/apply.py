@@ -1,8 +1,8 @@
 """Applying a plan in one transaction, if it is still current.
 
 Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows to be
-changed, then draft the plan again, unless no row has changed since (`versions`; pruning depends on
-more, so it is always drafted again). If the two differ, nothing is done. Rows created or deleted
+changed, then draft the plan again, unless no row has changed since (`row_versions`; pruning depends
+on more, so it is always drafted again). If the two differ, nothing is done. Rows created or deleted
 meanwhile cannot be locked, but the table refuses the write (an existing name, a reference to a
 deleted row), and again nothing is done.
 """
@@ -14,13 +14,14 @@ from itertools import groupby
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from psycopg.errors import CheckViolation
 
-from delivery.configuration.document.addresses import find_refused
 from delivery.configuration.document.document import (
     PUBLISH_ID,
     SECTIONS,
+    SUBSCRIPTIONS,
     DocumentFault,
     RefusedDocumentError,
     Section,
@@ -28,22 +29,47 @@ from delivery.configuration.document.document import (
 from delivery.configuration.document.draft import draft_plan
 from delivery.configuration.document.export import exportable_rows
 from delivery.configuration.document.plan import ConfigurationRequest, Plan, PlannedObject, Verb
-from delivery.configuration.document.versions import row_versions
 from subscriptions.changes import MASKED, SECRET_FIELDS, change_of, snapshot
+from subscriptions.checks.addresses import URL_FIELDS
 from subscriptions.models import (
     ConfigurationChange,
     EventType,
     Kind,
     Mode,
     Publisher,
+    PublishId,
     SigningSecret,
     Subscriber,
     Subscription,
 )
 from subscriptions.publish_ids import PublishIdRefusedError, rotate_publish_id
+from subscriptions.rewriting import Server, refused_servers
 from subscriptions.values.addresses import Network
+from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 
 _BATCH = 500
+# By table: primary key, transaction and place of each row.
+Versions = dict[str, list[tuple[int, str, str]]]
+
+_MODELS: tuple[type[models.Model], ...] = (
+    *(section.model for section in SECTIONS),
+    Publisher.event_types.through,
+    PublishId,
+)
+
+
+def row_versions() -> Versions:
+    """Return PostgreSQL's versions of all rows behind a plan.
+
+    A row's `xmin` and `ctid` differ after each change, however it was made. To draft a plan takes
+    far longer than to read these. Call it before the draft: a row changed meanwhile has another
+    version afterwards.
+    """
+    xmin, ctid = RawSQL("xmin::text", ()), RawSQL("ctid::text", ())
+    return {
+        model._meta.db_table: list(model._base_manager.order_by("pk").values_list("pk", xmin, ctid))
+        for model in _MODELS
+    }
 
 
 class PlanChangedError(Exception):
@@ -245,3 +271,35 @@ def _refusing_conflicts() -> Iterator[None]:
             )
             raise RefusedDocumentError([fault]) from None
         raise PlanChangedError from None
+
+
+def find_refused(
+    plan: Plan, *, allowed_networks: Collection[Network], built_in_receivers: Container[str]
+) -> None:
+    """Add a fault for each server with a forbidden address; call it before any lock, it resolves.
+
+    It may serve thousands of subscriptions. Built-in receivers are accepted.
+    """
+    users: dict[Server, list[tuple[str, str]]] = {}
+    for change in plan.changes:
+        for label, field, server in _urls(change, built_in_receivers):
+            users.setdefault(server, []).append((label, field))
+    for server, detail in refused_servers(sorted(users), allowed_networks).items():
+        (label, field), *others = users[server]
+        count = "is 1 other URL" if len(others) == 1 else f"are {len(others):,} others"
+        also = f" So {count} of this server."
+        plan.faults.append(
+            DocumentFault(object=label, field=field, detail=detail + (also if others else ""))
+        )
+
+
+def _urls(
+    change: PlannedObject, built_in_receivers: Container[str]
+) -> Iterator[tuple[str, str, Server]]:
+    if change.section is not SUBSCRIPTIONS or change.verb == Verb.DELETE:
+        return
+    for field in change.fields:
+        if field.name in URL_FIELDS and field.after and field.after != INTERNAL:
+            parsed = parse_endpoint(field.after)
+            if parsed.url not in built_in_receivers:
+                yield change.label, field.name, (parsed.host, parsed.port)

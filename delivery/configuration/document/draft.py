@@ -4,16 +4,17 @@ An omitted field keeps its value, or gets the default in a new object. Objects w
 too. With `prune` they are deleted if the document contains their section.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import Any
 
 from django.db.models import Model
+from django.utils import timezone
 
 from delivery.configuration.document.checking import Checker
-from delivery.configuration.document.comparison import planned_change, planned_creation
-from delivery.configuration.document.conflicts import conflicting_subscriptions, shared_queue_ids
 from delivery.configuration.document.document import (
     COMMON_SCRIPTS,
     POLICIES,
@@ -26,8 +27,7 @@ from delivery.configuration.document.document import (
     DocumentFault,
     Section,
 )
-from delivery.configuration.document.export import exportable_rows
-from delivery.configuration.document.moved_endpoints import moved_faults
+from delivery.configuration.document.export import exportable_rows, exported_value, plain_value
 from delivery.configuration.document.plan import (
     ConfigurationRequest,
     Plan,
@@ -35,7 +35,6 @@ from delivery.configuration.document.plan import (
     PlannedObject,
     Verb,
 )
-from delivery.configuration.document.publish_ids import KnownPublishIds
 from delivery.configuration.document.secrets import Resolved, resolve_publish_id, resolve_secrets
 from subscriptions.checks.common_script import (
     MOST_NAMED,
@@ -44,10 +43,21 @@ from subscriptions.checks.common_script import (
     described_fault,
     named,
 )
+from subscriptions.checks.moved_endpoint import kept_credentials, moved_refusals
+from subscriptions.checks.sync_overlap import overlap_refusal
 from subscriptions.dependents import first_dependents
-from subscriptions.models import EventType, Policy, Subscriber, Subscription
+from subscriptions.models import (
+    EventType,
+    Kind,
+    Policy,
+    Publisher,
+    PublishId,
+    Subscriber,
+    Subscription,
+)
+from subscriptions.models.api_key import hash_of
 from subscriptions.models.policy import DEFAULT_POLICY
-from subscriptions.publish_ids import PublishIdRefusedError
+from subscriptions.publish_ids import MAX_VALID, PublishIdRefusedError
 from subscriptions.scripts.includes import Library, included_names
 
 # The models a subscription refers to, with the name of the field.
@@ -56,6 +66,10 @@ _REFERENCES: dict[type[Model], str] = {
     Policy: "policy",
     Subscriber: "subscriber",
 }
+
+
+# A row, and the plan's values for it; other fields keep the row's.
+PlannedRow = tuple[Any, Mapping[str, Any]]
 
 
 def draft_plan(wanted: ConfigurationRequest) -> Plan:
@@ -312,3 +326,153 @@ class _Drafting:
 
 def _name(section: Section, entry: DocumentEntry) -> str:
     return "/".join(section.key_of(entry))
+
+
+def planned_creation(section: Section, values: Mapping[str, Any]) -> PlannedObject:
+    """Return the new object, with the fields other than default."""
+    columns = _columns(section.model)
+    row = section.model(**{name: value for name, value in values.items() if name in columns})
+    if isinstance(row, Publisher):
+        row.all_event_types = values.get("event_types") is None
+    defaults = {} if isinstance(row, Publisher) else _defaults(section.model, section.fields)
+    fields = [
+        PlannedField(name=name, before=None, after=plain_value(values[name]))
+        for name in section.fields
+        if name in values
+        and name not in section.key
+        and plain_value(values[name]) != defaults.get(name)
+    ]
+    return PlannedObject(section=section, verb=Verb.CREATE, row=row, values=values, fields=fields)
+
+
+@cache
+def _columns(model: type[Model]) -> frozenset[str]:
+    return frozenset(field.name for field in model._meta.concrete_fields)
+
+
+@cache
+def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
+    """Only to compare with: some are lists and objects."""
+    return {
+        name: model._meta.get_field(name).get_default()  # type: ignore[union-attr]
+        for name in names
+    }
+
+
+def planned_change(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
+    """Return the stored object with the fields other than in the row; UNCHANGED without any."""
+    given = [name for name in section.fields if name in values]
+    both = [(name, exported_value(row, name), plain_value(values[name])) for name in given]
+    fields = [
+        PlannedField(name=name, before=before, after=after)
+        for name, before, after in both
+        if before != after
+    ]
+    verb = Verb.CHANGE if fields else Verb.UNCHANGED
+    return PlannedObject(section=section, verb=verb, row=row, values=values, fields=fields)
+
+
+def conflicting_subscriptions(
+    subscriptions: Iterable[PlannedRow], *, identity_of: Callable[[str], str]
+) -> Iterator[DocumentFault]:
+    """Yield a fault for each subscription that overlaps another one of its SYNC event type.
+
+    See `subscriptions.checks.sync_overlap`.
+    """
+    first: dict[tuple[str, str, str], Subscription] = {}
+    for row, values in subscriptions:
+        if row.event_type.kind != Kind.SYNC:
+            continue
+        filter_string = values.get("header_filter_string", row.header_filter_string)
+        filter_identity = identity_of(values.get("filter", row.filter))
+        other = first.setdefault((row.event_type.name, filter_string, filter_identity), row)
+        if other is not row:
+            yield DocumentFault(
+                object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=overlap_refusal(other)
+            )
+
+
+def shared_queue_ids(subscribers: Iterable[PlannedRow]) -> Iterator[DocumentFault]:
+    """Yield a fault for each subscriber whose queue id another has."""
+    first: dict[str, Model] = {}
+    for row, values in subscribers:
+        queue_id = values.get("queue_id", row.queue_id)
+        if queue_id and (other := first.setdefault(queue_id, row)) is not row:
+            detail = f"{other} has this queue id, too; give one of them another."
+            label = f"{SUBSCRIBERS.noun} {row}"
+            yield DocumentFault(object=label, field="queue_id", detail=detail)
+
+
+def moved_faults(
+    row: Subscription | None,
+    values: Mapping[str, Any],
+    *,
+    entry: DocumentEntry,
+    kept: Collection[str],
+    of: str,
+    with_new_headers: Container[str] = (),
+) -> Iterator[DocumentFault]:
+    """Yield a fault for each field whose stored credentials would newly go to a server.
+
+    `kept` are the places of references without a value. An omitted field keeps its value, too.
+    `with_new_headers`: the subscribers whose headers the document gives. `of` names the entry in
+    faults; without a row it is created.
+    """
+    row = row or Subscription(subscriber=values["subscriber"])
+    headers = values.get("headers", row.headers or {})
+    found = kept_credentials(
+        row,
+        values,
+        is_auth_kept="auth" not in entry or any(place.startswith("auth.") for place in kept),
+        kept=[name for name in headers if "headers" not in entry or f"headers.{name}" in kept],
+    )
+    if str(row.subscriber) in with_new_headers:
+        found = replace(found, shared={})
+    refused = moved_refusals(row, values.get("endpoint", row.endpoint), found)
+    for field, reason in refused.items():
+        yield DocumentFault(object=of, field=field, detail=reason)
+
+
+class KnownPublishIds:
+    """The stored ids, and the document's; loaded when the document gives the first.
+
+    Only hashes are stored, so no export has them. A document with the publisher's present id
+    changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[str, str] | None = None
+        self._valid: set[str] = set()
+        self._count: Counter[str] = Counter()
+
+    def has_valid(self, publisher: str) -> bool:
+        self._load()
+        return self._count[publisher] > 0
+
+    def is_new(self, text: str, *, publisher: str) -> bool:
+        """Return False if the publisher has it; raise PublishIdRefusedError if it cannot get it."""
+        owners = self._load()
+        hashed = hash_of(text)
+        if owners.get(hashed) == publisher and hashed in self._valid:
+            return False
+        if hashed in owners:
+            raise PublishIdRefusedError(
+                f"This publish id is in use, or was, by {owners[hashed]}. Give another, "
+                "or leave it out."
+            )
+        if self._count[publisher] >= MAX_VALID:
+            raise PublishIdRefusedError(
+                f"{MAX_VALID} publish ids of {publisher} are valid. End one first."
+            )
+        owners[hashed] = publisher
+        return True
+
+    def _load(self) -> dict[str, str]:
+        if self._owners is None:
+            rows = PublishId.objects.order_by()
+            self._owners = dict(rows.values_list("hash", "publisher__name"))
+            valid = rows.valid(now=timezone.now()).values_list("hash", "publisher__name")
+            for hashed, publisher in valid:
+                self._valid.add(hashed)
+                self._count[publisher] += 1
+        return self._owners
