@@ -18,7 +18,7 @@ from delivery.senders.http.request import Request
 from delivery.senders.lanes.in_flight import InFlight, Jobs
 from delivery.senders.lanes.stock import READ_SECONDS, CatchUpRate, Keys, Stock
 from delivery.senders.lanes.stops import Stops
-from delivery.senders.lanes.window import WHOLE_LANE, window_of
+from delivery.senders.lanes.window import window_of
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.run_result import RunResult
 from delivery.senders.shards.claimed_shards import LaneLostError
@@ -201,7 +201,7 @@ class SenderLane:
         if self._executed_scripts:
             # No more than one batch of scripts: the rest would only be read again.
             rows = self.rate.rows_ahead(min(rows, MOST_OUTPUTS))
-        if self.stops.failures and not self.stops.runs.is_answered(self.stock.generation):
+        if self.stops.whole.failures and not self.stops.runs.is_answered(self.stock.generation):
             return min(rows, ROWS_AFTER_FAILURE)
         return rows
 
@@ -249,8 +249,7 @@ class SenderLane:
             return []
         changes: list[Change] = []
         if not self.stops.runs.is_pausing:
-            self.keys.health(WHOLE_LANE).answered()
-            changes = self.stops.end(WHOLE_LANE)
+            changes = self.stops.end_whole()
         return [self.run(), *changes] if changes or self._recorded > SHORT_RUN else []
 
     def seconds_to_wait(self, linger: float) -> float | None:
@@ -268,8 +267,7 @@ class SenderLane:
         pause_left = self.stops.runs.seconds_until_next
         if pause_left == 0:
             return 0.0
-        blocked_left = self.keys.health(WHOLE_LANE).seconds_left
-        return blocked_left or pause_left or linger
+        return self.stops.whole.seconds_left or pause_left or linger
 
     def record_time(self) -> None:
         """Note that nothing changed during the wait: postponed deliveries may be due."""

@@ -167,9 +167,14 @@ class Stops:
         return bool(self._known)
 
     @property
-    def failures(self) -> int:
-        """The number of fruitless tries in a row of a lane that waits as a whole."""
-        return self._keys.health(WHOLE_LANE).failures
+    def whole(self) -> KeyHealth:
+        """The health of the lane itself, if it waits as a whole."""
+        return self._keys.health(WHOLE_LANE)
+
+    def end_whole(self) -> list[Change]:
+        """End the stop of the whole lane, in which nothing waits."""
+        self.whole.answered()
+        return self.end(WHOLE_LANE)
 
     def record_outcome(
         self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules
@@ -217,7 +222,7 @@ class Stops:
         """Pause at the end of a run that settled nothing; see `RunResult`."""
         if result.goes_on:
             return []
-        health = self._keys.health(WHOLE_LANE)
+        health = self.whole
         if result.is_early:
             if not result.settled:
                 health.pause(min(EARLY_ATTEMPT_SECONDS, self.runs.seconds_left))
@@ -267,7 +272,7 @@ class Stops:
         return self.changes(key)
 
     def end(self, key: Key) -> list[Change]:
-        """End the stop of a key that was reached, and of an idle lane."""
+        """End the stop of a key that was reached, or for which nothing waits."""
         if not self._known.pop(key, None):
             return self.up(key)
         self.runs.flow()
@@ -324,7 +329,7 @@ class Stops:
             state=LaneState.SUSPENDED,
             reason=reason,
             delivery_id=delivery_id,
-            failures=self.failures,
+            failures=self.whole.failures,
             wait_seconds=wait_seconds,
         )
 
@@ -342,7 +347,7 @@ class Stops:
         self.is_suspended = False
         self._known.clear()
         self.is_on_trial = is_on_trial
-        self._keys.health(WHOLE_LANE).answered()
+        self.whole.answered()
         return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)
 
     def resume_blocked(self, delivery_id: int, *, reason: str) -> None:

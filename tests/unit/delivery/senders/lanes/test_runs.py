@@ -125,7 +125,7 @@ def test_an_early_attempt_closes_the_lane_for_no_longer_than_the_pause_lasts(
     served.serve(seconds=5.5)
     assert len(served.requests) == 2
     assert lane.keys.health(WHOLE_LANE).blocked_until == pytest.approx(paused_at + 8)
-    assert lane.stops.failures == 1
+    assert lane.stops.whole.failures == 1
 
 
 class TestPausesOfSkipped:

@@ -72,14 +72,14 @@ def test_a_settled_delivery_frees_the_lane_and_its_run_continues() -> None:
     lane = serial(**BLOCKED)
     (change,) = record(lane, OutcomeClass.SUCCESS)
     assert (change.state, change.ends_run) == (LaneState.IDLE, False)
-    assert lane.stops.failures == 0
+    assert lane.stops.whole.failures == 0
     assert record(lane, OutcomeClass.SUCCESS) == []
 
 
 def test_a_skipped_delivery_neither_blocks_nor_frees_the_lane() -> None:
     lane = serial(**BLOCKED)
     assert record(lane, OutcomeClass.SERVER_ERROR, rules=TEAMFORGE) == []
-    assert lane.stops.failures == 3
+    assert lane.stops.whole.failures == 3
     assert lane.stops.is_blocked
 
 
@@ -160,7 +160,7 @@ def test_an_early_attempt_that_finds_nothing_is_read_again_later() -> None:
     lane.stops.runs.pause(60)
     assert lane.stops.record_run(lane.run_to_read()) == []
     assert lane.keys.blocked() == [WHOLE_LANE]
-    assert lane.stops.failures == 3
+    assert lane.stops.whole.failures == 3
 
 
 def test_a_pausing_lane_is_not_reported_as_flowing() -> None:
