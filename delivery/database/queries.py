@@ -121,6 +121,20 @@ def array(values: Iterable[float | None]) -> str:
 
 
 @contextmanager
+def reading_one_moment() -> Iterator[None]:
+    """Make all statements on Django's connection read the database as of one moment.
+
+    Writes fail. In an open transaction it changes nothing.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+@contextmanager
 def statement_time_limit(seconds: float) -> Iterator[None]:
     """Limit the duration of each statement on Django's connection, in a separate transaction.
 

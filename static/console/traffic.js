@@ -9,6 +9,10 @@
   const clock = (moment) => new Date(moment).toISOString().slice(11, 16);
   let shown = "";
   let moments = [];
+  let isRunning = false;
+  // The last step is not over, so that its counts are smaller.
+  const dashed = ({ p1DataIndex }) =>
+    isRunning && p1DataIndex === moments.length - 1 ? [3, 3] : undefined;
   const from = ([item]) => {
     const local = localTime(new Date(moments[item.dataIndex]));
     return `from ${item.label} UTC${local && ` (${local})`}`;
@@ -40,6 +44,7 @@
     shown = values;
     const counted = JSON.parse(values);
     moments = counted.at;
+    isRunning = counted.running;
     chart.data.labels = moments.map(clock);
     for (const dataset of chart.data.datasets) dataset.data = counted[dataset.name];
     chart.update("none");
@@ -60,6 +65,7 @@
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     const datasets = Object.entries(SERIES).map(([name, label]) => ({
       name, label, data: [], borderWidth: 2, pointRadius: 0, pointHitRadius: 8,
+      segment: { borderDash: dashed },
     }));
     const chart = new Chart(canvas, { type: "line", data: { labels: [], datasets }, options });
     draw(chart);

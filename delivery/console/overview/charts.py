@@ -1,18 +1,21 @@
 """The charts of the overview: accepted, delivered and failed per step, from counted rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import orjson
 from django.utils.safestring import SafeString, mark_safe
 
-from delivery.database.queries import named_rows
+from delivery.database.queries import named_row, named_rows
 from delivery.models import TrafficMark
+from delivery.states import FAILURES, Status
 
 # The usual delay of the counts while the chores run; see `delivery.maintenance.traffic`.
 _STALE = timedelta(minutes=2)
+# Rows of each index that a chart reads itself.
+_UNCOUNTED_LIMIT = 20_000
 
 
 class ChartSpan(StrEnum):
@@ -46,13 +49,16 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A chart with the points in order of time, whole steps only.
+    """A chart with the points in order of time, up to `until`; the last step is not over.
 
-    `is_stale`: the chores have not counted since `counted_until`, or never have.
+    What the chores have not counted yet is counted for the chart, unless there is too much: then it
+    ends with the last whole step that is counted. `is_stale`: the chores have not counted since
+    `counted_until`, or never have.
     """
 
     span: ChartSpan
     points: Sequence[ChartPoint]
+    until: datetime
     counted_until: datetime | None
     is_stale: bool
 
@@ -67,10 +73,6 @@ class Chart:
     @property
     def failed(self) -> int:
         return sum(point.failed for point in self.points)
-
-    @property
-    def until(self) -> datetime:
-        return self.points[-1].at + self.span.step
 
     @property
     def rows(self) -> SafeString:
@@ -88,9 +90,9 @@ class Chart:
             name: [getattr(point, name) for point in self.points]
             for name in ("accepted", "delivered", "failed")
         }
-        return orjson.dumps(
-            {"at": [int(point.at.timestamp() * 1000) for point in self.points], **named}
-        ).decode()
+        at = [int(point.at.timestamp() * 1000) for point in self.points]
+        is_running = self.until < self.points[-1].at + self.span.step
+        return orjson.dumps({"at": at, "running": is_running, **named}).decode()
 
 
 def chosen_span(value: str | None) -> ChartSpan:
@@ -99,16 +101,46 @@ def chosen_span(value: str | None) -> ChartSpan:
 
 
 def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
-    """Load the chart up to the last completely counted step."""
+    """Load the chart up to now."""
     mark = TrafficMark.objects.values_list("until", flat=True).first()
-    until = _floor(min(mark or now, now), span.step)
-    since = until - span.length
-    parameters = {"step": span.step, "since": since, "until": until}
+    counted_until = min(mark or _floor(now, span.step), now)
+    whole_until = _floor(counted_until, span.step)
+    since = whole_until - span.length
+    parameters = {"step": span.step, "since": since, "until": now}
     rows = {row.pop("begins_at"): row for row in named_rows("traffic_chart", parameters)}
     moments = [since + number * span.step for number in range(span.length // span.step)]
     points = [ChartPoint(at=at, **rows.get(at, {})) for at in moments]
     is_stale = mark is None or mark < now - _STALE
-    return Chart(span=span, points=points, counted_until=mark, is_stale=is_stale)
+    rest = None if is_stale and mark else _uncounted(since=counted_until, until=now)
+    if rest is not None:
+        counted = ChartPoint(at=whole_until, **rows.get(whole_until, {}))
+        points.append(
+            replace(
+                counted,
+                accepted=counted.accepted + rest["accepted"],
+                delivered=counted.delivered + rest["delivered"],
+                failed=counted.failed + rest["failed"],
+            )
+        )
+    return Chart(
+        span=span,
+        points=points,
+        until=whole_until if rest is None else now,
+        counted_until=mark,
+        is_stale=is_stale,
+    )
+
+
+def _uncounted(*, since: datetime, until: datetime) -> dict[str, int] | None:
+    """Count an interval that the chores have not counted; None if it has too many rows."""
+    parameters = {
+        "since": since,
+        "until": until,
+        "limit": _UNCOUNTED_LIMIT,
+        "failures": [status for status in FAILURES if status != Status.IN_DOUBT],
+    }
+    row: dict[str, int] = named_row("uncounted_traffic", parameters)
+    return None if max(row["accepted"], row["settled"]) > _UNCOUNTED_LIMIT else row
 
 
 def _row(point: ChartPoint) -> str:

@@ -12,10 +12,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console.shared.base import ConsoleAdmin
+from delivery.database.queries import reading_one_moment
 
 
 class StatusAdmin(ConsoleAdmin):
-    """The admin of rows with a status page; the templates get the values of `status_values`."""
+    """The admin of rows with a status page; the templates get the values of `status_values`.
+
+    They are read as of one moment.
+    """
 
     list_display_links = None
     change_form_outer_before_template = "console/shared/status_link.html"
@@ -40,6 +44,8 @@ class StatusAdmin(ConsoleAdmin):
         row = get_object_or_404(self.status_rows(), pk=object_id)
         if not self.has_view_permission(request, row):
             raise PermissionDenied
+        with reading_one_moment():
+            values = self.status_values(row, request)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -47,7 +53,7 @@ class StatusAdmin(ConsoleAdmin):
             "original": row,
             "kind": str(self.opts.verbose_name),
             "has_change_permission": self.has_change_permission(request, row),
-            **self.status_values(row, request),
+            **values,
         }
         return TemplateResponse(request, self.status_template, context)
 

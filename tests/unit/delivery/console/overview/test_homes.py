@@ -1,6 +1,6 @@
 """The first page by role: the proof and reports for auditors, failures for Support."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -8,7 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.console.pipeline.presets import report_presets
-from delivery.models import Step, SubscriptionTraffic
+from delivery.models import Step
+from delivery.states import Status
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
 
@@ -54,17 +55,20 @@ class TestAuditors:
 @pytest.mark.django_db
 def test_support_begins_with_what_failed() -> None:
     subscription = factories.subscription("orders")
-    for number, step in enumerate((1, 2), start=3):
-        SubscriptionTraffic.objects.create(
-            subscription=subscription, at=timezone.now(), step=step, failed=number
-        )
+    earlier = timezone.now() - timedelta(hours=2)
+    old = factories.message(event_type=subscription.event_type, published_at=earlier)
+    factories.delivery(Status.REJECTED, subscription=subscription, message=old)
+    for _ in range(7):
+        factories.delivery(Status.REJECTED, subscription=subscription)
+    factories.delivery(Status.DELIVERED, subscription=subscription)
     incident = factories.incident(factories.delivery(subscription=subscription))
     page = home_of("Support")
-    assert "Failed in the last hour" in page
+    assert "Failed, of the messages of the last hour" in page
     assert page.count(f'href="/admin/delivery/incident/{incident.pk}/"') == 1
-    assert f'deliveries/?subscription={subscription.pk}">7</a>' in page.replace(
-        "/admin/delivery/delivery", "deliveries"
+    address = (
+        f"/admin/delivery/delivery/?subscription={subscription.pk}&amp;tab=failed&amp;since=1h"
     )
+    assert f'{address}">7</a>' in page
     assert "Report: Yesterday" not in page
 
 
@@ -72,7 +76,7 @@ def test_support_begins_with_what_failed() -> None:
 def test_administrators_begin_with_the_board() -> None:
     page = home_of("Administrators")
     assert "Blocked subscribers" in page
-    assert "Failed in the last hour" not in page
+    assert "Failed, of the messages" not in page
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from django.utils import timezone
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import sparkline, sparkline_in_detail
 from delivery.console.overview import charts
-from delivery.console.overview.charts import ChartSpan
+from delivery.console.overview.charts import ChartPoint, ChartSpan
 from delivery.database.statements import statement
 from delivery.models import SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.states import Status
@@ -56,17 +56,39 @@ class TestChart:
         minute(NOON - timedelta(minutes=60), accepted=5)
         minute(NOON - timedelta(minutes=61), accepted=100)
         chart = charts.read_chart(ChartSpan.HOUR, now=NOON)
-        assert len(chart.points) == 60
-        assert (chart.accepted, chart.delivered, chart.failed) == (8, 2, 1)
-        assert (chart.points[0].accepted, chart.points[-1].accepted) == (5, 3)
+        assert len(chart.points) == 61
+        assert (chart.accepted, chart.delivered, chart.failed) == (108, 2, 1)
+        assert [chart.points[place].accepted for place in (0, -2, -1)] == [5, 3, 100]
+
+    def test_ends_now_with_what_is_not_counted_yet(self) -> None:
+        now = NOON + timedelta(seconds=50)
+        for seconds in (-20, 10, 40):
+            message = factories.message(published_at=NOON + timedelta(seconds=seconds))
+            factories.delivery(
+                Status.REJECTED, message=message, settled_at=NOON + timedelta(seconds=seconds)
+            )
+        chart = charts.read_chart(ChartSpan.HOUR, now=now)
+        assert (chart.accepted, chart.failed, chart.until) == (2, 2, now)
+        assert chart.points[-1] == ChartPoint(
+            at=NOON.replace(second=0), accepted=2, delivered=0, failed=2
+        )
+
+    def test_ends_with_the_last_counted_step_if_too_much_is_uncounted(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(charts, "_UNCOUNTED_LIMIT", 1)
+        for seconds in (10, 20):
+            factories.message(published_at=NOON + timedelta(seconds=seconds))
+        chart = charts.read_chart(ChartSpan.HOUR, now=NOON + timedelta(seconds=50))
+        assert (chart.accepted, chart.until) == (0, NOON.replace(second=0))
 
     def test_of_the_day_has_a_point_for_each_quarter_of_an_hour(self) -> None:
         for minutes in (8, 20, 22):
             minute(NOON - timedelta(minutes=minutes), delivered=1)
         chart = charts.read_chart(ChartSpan.DAY, now=NOON)
-        assert len(chart.points) == 96
-        assert chart.points[-1].at == NOON.replace(hour=11, minute=45, second=0)
-        assert [point.delivered for point in chart.points[-2:]] == [0, 3]
+        assert len(chart.points) == 97
+        assert chart.points[-2].at == NOON.replace(hour=11, minute=45, second=0)
+        assert [point.delivered for point in chart.points[-3:]] == [0, 3, 0]
 
     def test_says_when_counting_has_stopped(self) -> None:
         assert not charts.read_chart(ChartSpan.HOUR, now=NOON).is_stale
@@ -105,13 +127,13 @@ class TestOverview:
     def test_shows_the_remedy_when_counting_has_stopped(self, ann: Client) -> None:
         assert "manage.py qcluster" in ann.get("/admin/").text
 
-    def test_reads_no_deliveries_for_the_chart(self, ann: Client) -> None:
+    def test_reads_only_uncounted_deliveries_for_the_chart(self, ann: Client) -> None:
         factories.delivery(Status.DELIVERED)
         with CaptureQueriesContext(connection) as queries:
             refresh(ann, "/admin/", "traffic-figures")
         assert not [query["sql"] for query in queries if "delivery_delivery" in query["sql"]]
-        # Session, user, mark and minutes.
-        assert len(queries) == 4
+        # Session, user, mark, minutes, and what is not counted.
+        assert len(queries) == 5
 
 
 @pytest.mark.django_db
