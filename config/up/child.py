@@ -1,9 +1,11 @@
 """The parts kept running by `up`: how each is started, checked and stopped."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +13,6 @@ from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError
 from config.env import ASSETS, CHECKOUT, Environment
 from config.up import processes
-from config.up.adopted_process import AdoptedProcess
 from config.up.logfiles import open_log
 from config.web.connections import max_connections
 from delivery.cluster.orphans import end_with_parent
@@ -33,6 +34,38 @@ def print_line(line: str) -> None:
         print(f"inturn: {line}", file=sys.stderr, flush=True)
     except OSError:
         return
+
+
+class AdoptedProcess:
+    """What parts use of subprocess.Popen, for an adopted child."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self._reap(os.WNOHANG)
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Return the exit code; raise subprocess.TimeoutExpired if it does not end in time."""
+        if timeout is None:
+            return self._reap(0)
+        if not processes.wait_until(lambda: self.poll() is not None, seconds=timeout):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout)
+        return self.returncode
+
+    def terminate(self) -> None:
+        # Not reaped, the number cannot be another process's.
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+
+    def _reap(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
 
 
 @dataclass(slots=True)

@@ -29,7 +29,6 @@ from delivery.api.holding import (
     check_holding,
     split_status,
 )
-from delivery.api.subscribing.moved_endpoint import refusals_of_body
 from delivery.api.subscribing.subscription_fields import (
     AuthField,
     HeadersField,
@@ -38,8 +37,10 @@ from delivery.api.subscribing.subscription_fields import (
 )
 from delivery.incoming.problems import Problem
 from delivery.models import EndpointState
+from subscriptions.changes import MASKED
 from subscriptions.checks import subscription
 from subscriptions.checks.addresses import address_refusals
+from subscriptions.checks.moved_endpoint import SECRET_PARTS, kept_credentials, moved_refusals
 from subscriptions.checks.sync_overlap import conflicting_subscription, overlap_refusal
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import (
@@ -102,7 +103,7 @@ class SubscriptionFields(StrictModel):
         return subscription.refusals(attrs, stored=self.instance, common=common)
 
     def _refuse_moved_credentials(self, attrs: Mapping[str, Any]) -> None:
-        if refused := refusals_of_body(self.instance, attrs, body=self.initial_data):
+        if refused := _refusals_of_body(self.instance, attrs, body=self.initial_data):
             raise serializers.ValidationError(refused)
 
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
@@ -278,3 +279,22 @@ def _warned(answer: Response) -> Response:
     if warning := twin_warning(row):
         answer["Inturn-Warning"] = warning
     return answer
+
+
+def _refusals_of_body(
+    row: Subscription | None, values: Mapping[str, Any], *, body: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return field → reason if a server newly gets credentials missing in the body.
+
+    A masked value and an omitted field keep the stored values. Without a row it is created.
+    """
+    row = row or Subscription(subscriber=values["subscriber"])
+    auth, headers = body.get("auth"), values.get("headers", row.headers or {})
+    given = body.get("headers")
+    kept = kept_credentials(
+        row,
+        values,
+        is_auth_kept=auth is None or any(auth.get(part) == MASKED for part in SECRET_PARTS),
+        kept=[name for name in headers if given is None or given.get(name) == MASKED],
+    )
+    return moved_refusals(row, values.get("endpoint", row.endpoint), kept)
