@@ -142,4 +142,16 @@ class Migration(migrations.Migration):
             name='status',
             field=models.CharField(choices=[('ACTIVE', 'Active'), ('HELD', 'Held'), ('SHADOW', 'Shadow'), ('INACTIVE', 'Inactive')], default='ACTIVE', help_text='HELD: its messages are stored and wait. SHADOW: its matches are recorded, and never sent. INACTIVE: nothing matches.', max_length=8),
         ),
+        migrations.AlterField(
+            model_name="subscriber",
+            name="queue_password",
+            field=models.CharField(
+                blank=True,
+                default="",
+                editable=False,
+                help_text="For clients of the old Event Queue without a fetch key: they sign in "
+                "with it and the subscriber's name. Only the hash is stored.",
+                max_length=200,
+            ),
+        ),
     ]

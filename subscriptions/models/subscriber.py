@@ -69,7 +69,14 @@ class Subscriber(Named, Watched, Holdable):
         "/event/queue/<queue id>/next.",
     )
     # Hashed like a person's password: it was chosen elsewhere, and may be short.
-    queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
+    queue_password = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="For clients of the old Event Queue without a fetch key: they sign in with it "
+        "and the subscriber's name. Only the hash is stored.",
+    )
     # Sent with each delivery of the subscriptions. Null without any, so nobody has to decrypt an
     # empty object for each loaded subscriber.
     headers = EncryptedJSONField(

@@ -25,6 +25,8 @@ from delivery.api.subscribing.subscription_fields import HeadersField
 from subscriptions.checks import subscriber
 from subscriptions.models import Subscriber, SubscriberStatus
 
+_PASSWORD = Subscriber._meta.get_field("queue_password")
+
 
 class SharedHeaders(HeadersField):
     """The headers of a subscriber, null in the row if there are none."""
@@ -44,9 +46,9 @@ class SubscriberFields(StrictModel):
         write_only=True,
         required=False,
         allow_blank=True,
-        max_length=200,
-        help_text="With it and the subscriber's name clients of the old Event Queue sign in that "
-        "cannot be given a fetch key. Only its hash is kept. Empty: there is none.",
+        max_length=_PASSWORD.max_length,
+        # A request without the field keeps the password, as does an empty field of the page.
+        help_text=f"{_PASSWORD.help_text} Empty: there is none.",
     )
 
     class Meta:

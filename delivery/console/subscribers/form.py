@@ -14,6 +14,8 @@ from subscriptions.checks import subscriber
 from subscriptions.models import Subscriber
 from subscriptions.values.header_values import HeaderError
 
+_PASSWORD = Subscriber._meta.get_field("queue_password")
+
 
 class SubscriberForm(CheckedForm[Subscriber]):
     places: ClassVar[Mapping[str, str]] = {"headers": "header_lines"}
@@ -22,13 +24,11 @@ class SubscriberForm(CheckedForm[Subscriber]):
         label="Queue password",
         required=False,
         strip=False,
-        max_length=200,
+        max_length=_PASSWORD.max_length,
         # Without a value in the page, and without a suggestion of the browser's.
         widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
-        help_text="For clients without a fetch key: their old password, used with the subscriber's "
-        "name. Stored as a hash, never shown. Leave it empty to keep it.",
+        help_text=f"{_PASSWORD.help_text} Leave the field empty to keep the password.",
     )
-
     header_lines = forms.CharField(
         label="Headers",
         required=False,
