@@ -70,6 +70,11 @@ def standing_of_lanes(lanes: Collection[Lane]) -> dict[int, Standing]:
     }
 
 
+def stopped_lanes() -> QuerySet[Lane]:
+    """Return the lanes that the overview shows as blocked."""
+    return Lane.objects.filter(pk__in=[id for (id,) in rows("stopped_lane_ids", {})])
+
+
 def stopped_counts() -> dict[Cause, int]:
     """Count the stopped lanes, BLOCKED or SUSPENDED, and the DOWN endpoints of lanes that go on."""
     return {Cause(row["cause"]): row["count"] for row in named_rows("stopped_counts", {})}

@@ -19,7 +19,7 @@ from delivery.console.shared.cells import ForwardedNames, lines, two_lines_of
 from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.console.shared.rights import may_publish
 from delivery.console.shared.row_extras import CompletedList
-from delivery.console.shared.subscription_counts import subscription_count
+from delivery.console.shared.subscription_counts import active_subscriptions, subscription_count
 from delivery.console.shared.times import ago
 from subscriptions.checks.event_type import case_warning
 from subscriptions.models import EventType, SubscriptionStatus
@@ -147,15 +147,7 @@ class EventTypeAdmin(PublishPages, CompletedList, ForwardedNames, RecordedAdmin)
 
     @admin.display(description="subscriptions", ordering="n")
     def subscription_count(self, row: Any) -> SafeString:
-        url = reverse("admin:subscriptions_subscription_changelist")
-        inactive = f", {row.n - row.n_active} not ACTIVE" if row.n > row.n_active else ""
-        return format_html(
-            '<a class="inturn-link" href="{}?event_type={}">{} ACTIVE{}</a>',
-            url,
-            row.name,
-            row.n_active,
-            inactive,
-        )
+        return active_subscriptions(row, "event_type")
 
     @admin.display(description="last message")
     def published(self, row: Any) -> SafeString | str:

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -26,7 +25,7 @@ from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.status_page import StatusAdmin
-from delivery.console.shared.subscription_counts import subscription_count
+from delivery.console.shared.subscription_counts import active_subscriptions, subscription_count
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.form import SubscriberForm
 from delivery.console.subscribers.status import read_subscriber
@@ -145,13 +144,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
 
     @admin.display(description="subscriptions")
     def subscription_count(self, row: Any) -> SafeString:
-        url = reverse("admin:subscriptions_subscription_changelist")
-        text = f"{row.n_active} ACTIVE" + (
-            f", {row.n - row.n_active} not ACTIVE" if row.n > row.n_active else ""
-        )
-        return format_html(
-            '<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text
-        )
+        return active_subscriptions(row, "subscriber")
 
     @admin.display(description="name", ordering="name")
     def named(self, row: Any) -> SafeString:

@@ -48,7 +48,7 @@ def test_a_reader_finds_everything_on_one_page(reader: Client, made: EventType) 
         "An order was made.",
         '"number": 7',
         '"required": [',
-        "1 ACTIVE, 1 not ACTIVE",
+        "1 ACTIVE</a>, 1 not ACTIVE",
         "2 h ago",
         ">shop</a>",
         ">till</a>",
@@ -74,7 +74,7 @@ def test_the_list_answers_at_a_glance(
     with django_assert_num_queries(7):
         page = ann.get(f"{ROOT}/").text
     for said in (
-        "1 ACTIVE, 1 not ACTIVE",
+        "1 ACTIVE</a>, 1 not ACTIVE",
         "2 h ago",
         "sample, schema",
         "never",
