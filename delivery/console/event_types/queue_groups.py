@@ -15,6 +15,8 @@ from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from delivery.standing import waiting_counts
 from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing.reading import standing_of_groups
+from delivery.standing.vocabulary import Standing
 from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus
 
 SHOWN = 20
@@ -53,6 +55,7 @@ class QueueGroup:
     """
 
     condition: str
+    standing: Standing
     active: int
     inactive: int
     waiting: Bounded | None
@@ -79,8 +82,12 @@ def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
     counted = waiting_counts.waiting_of_subscriptions(
         [row["first"] for row in rows if row["first"] is not None]
     )
+    standings = standing_of_groups(event_type.pk)
     return [
         QueueGroup(
+            standing=standings.get(
+                (row["header_filter_string"], row["filter_identity"]), Standing()
+            ),
             condition=" and ".join(_conditions(row)),
             active=row["active"],
             inactive=row["all"] - row["active"],

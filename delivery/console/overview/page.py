@@ -14,7 +14,7 @@ from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip
 from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
-from delivery.console.subscribers.mailboxes import MailboxFigures
+from delivery.console.subscribers.mailboxes import ShownMailbox
 from delivery.database.queries import named_row
 from delivery.incidents.open_incidents import newest_open
 from delivery.models import Incident
@@ -62,7 +62,7 @@ class Overview:
     more_groups: bool
     retry_lane: RetryLane
     callback_lane: CallbackLane
-    mailboxes: list[tuple[str, MailboxFigures]]
+    mailboxes: list[ShownMailbox]
     more_mailboxes: bool
     incidents: list[Incident]
     more_incidents: bool

@@ -8,6 +8,8 @@ from delivery.database.queries import named_rows
 from delivery.mailbox import counts as mailbox_figures
 from delivery.mailbox.counts import Figures
 from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.standing.reading import standing_of_mailboxes
+from delivery.standing.vocabulary import Standing
 
 SHOWN = 20
 
@@ -46,16 +48,30 @@ def mailboxes_of_subscribers(
     return {id: _shown(figures) for id, figures in by_id.items()}
 
 
-def mailboxes_with_messages(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
-    """Return the mailboxes with messages, oldest message first, with the subscriber's name."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMailbox:
+    """A mailbox on the overview."""
+
+    subscriber: str
+    figures: MailboxFigures
+    standing: Standing
+
+
+def mailboxes_with_messages(*, limit: int, now: datetime) -> list[ShownMailbox]:
+    """Return the mailboxes with messages, oldest message first."""
     rows = named_rows("fullest_mailboxes", {"rows": limit})
     if not rows:
         return []
-    shown = mailboxes_of_subscribers([row["subscriber_id"] for row in rows], now=now)
+    ids = [row["subscriber_id"] for row in rows]
+    shown, standings = mailboxes_of_subscribers(ids, now=now), standing_of_mailboxes(ids)
     return [
-        (row["subscriber"], shown[row["subscriber_id"]])
+        ShownMailbox(
+            subscriber=row["subscriber"],
+            figures=shown[row["subscriber_id"]],
+            standing=standings[row["subscriber_id"]],
+        )
         for row in rows
-        if row["subscriber_id"] in shown
+        if row["subscriber_id"] in shown.keys() & standings.keys()
     ]
 
 
