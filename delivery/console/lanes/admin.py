@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from delivery.console.shared.base import ConsoleAdmin, ReadOnly, actor_of
 from delivery.console.shared.input_filters import ChoiceFilter
+from delivery.console.shared.labels import two_lines
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.times import ago, due
@@ -151,7 +152,10 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return ago(row.standing.since, now=timezone.now())
 
     @admin.display(description="waiting")
-    def waiting(self, row: Any) -> str:
+    def waiting(self, row: Any) -> SafeString | str:
+        # The state is the subscriber's, which has messages in a mailbox or another lane, too.
+        if not row.counted and row.standing.state in (State.MOVING, State.SLOW):
+            return two_lines("0", "others are elsewhere")
         return str(row.counted)
 
     @admin.display(description="cause")

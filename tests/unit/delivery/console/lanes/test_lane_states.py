@@ -14,6 +14,7 @@ from delivery.models import Delivery, Lane, LaneKind, Status, UrlHealth, UrlStat
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
 from delivery.standing.vocabulary import State
+from subscriptions.models import Mode
 from tests.support import factories
 from tests.support.receivers import Answer, Hold, Receiver
 from tests.support.surroundings import NETWORKS
@@ -110,3 +111,10 @@ def test_the_filter_keeps_the_lanes_that_are_shown_so(state: State) -> None:
     expected = {row.pk for row in every if row.standing.state == state}
     assert {row.pk for row in kept} == expected
     assert expected
+
+
+def test_a_subscriber_whose_messages_are_in_a_mailbox_moves_with_an_empty_lane() -> None:
+    factories.delivery(subscription=factories.subscription(mode=Mode.PULL))
+    client = Client()
+    client.force_login(User.objects.create_superuser("ann"))
+    assert "others are elsewhere" in client.get("/admin/delivery/lane/?state=MOVING").text
