@@ -1,9 +1,9 @@
 """The django-q2 cluster of a machine: each worker runs one task, a loop, until Inturn stops.
 
 There are three loops: `senders` send (see `delivery.senders.sender`), `chores` runs periodic duties
-(see `delivery.chores.loop`), and `history` starts pipeline runs (see `delivery.pipeline.loop`). A
-cluster runs all of them, or those of a name. Chores and history wait most of the time, so they
-share a worker.
+(see `delivery.maintenance.loop`), and `history` starts pipeline runs (see
+`delivery.pipeline.loop`). A cluster runs all of them, or those of a name. Chores and history wait
+most of the time, so they share a worker.
 
 `ps` and `top` show each worker by the name of its loop (`titles`), as the database shows its
 sessions.
@@ -32,7 +32,7 @@ SENDERS, CHORES, HISTORY = "senders", "chores", "history"
 # Module and function of each loop.
 _LOOPS = {
     SENDERS: ("delivery.senders.sender", "run_sender"),
-    CHORES: ("delivery.chores.loop", "run_chores"),
+    CHORES: ("delivery.maintenance.loop", "run_chores"),
     HISTORY: ("delivery.pipeline.loop", "run_pipeline"),
 }
 NAMES: tuple[str, ...] = tuple(_LOOPS)

@@ -38,7 +38,7 @@ from config.up.probe import is_ready
 from config.up.tls import require_usable
 from config.version import version
 from delivery.cluster.file_limit import raise_file_limit
-from delivery.doctor.python_version import python_weakness
+from delivery.management.doctor.python_version import python_weakness
 
 DEMO = "demo"
 

@@ -1,4 +1,7 @@
-"""Requests answered without Django: plain posts and batches, which `delivery.ingest` stores."""
+"""Requests answered without Django: plain posts and batches.
+
+`delivery.incoming.short_way` stores them.
+"""
 
 import time
 from functools import lru_cache
@@ -14,9 +17,9 @@ from config.web.metrics import observe_request
 from delivery.api.base.views import ApiView
 from delivery.api.batch import BatchView
 from delivery.api.publish import PublishView
-from delivery.ingest.intake import Intake
+from delivery.incoming.short_way.intake import Intake
+from delivery.lifecycle.traces import flush_traces
 from delivery.publishing.plain import WhyNotPlain
-from delivery.tracing.traces import flush_traces
 
 
 class Publishing:

@@ -29,7 +29,7 @@ class AcceptedSerializer(serializers.Serializer[Any]):
 
 
 class PublishView(ApiView):
-    """The complete path of a message; plain posts take a shorter way, see `delivery.ingest`."""
+    """The complete path of a message; see `delivery.incoming.short_way` for plain posts."""
 
     required_scopes = PUBLISH
 

@@ -16,9 +16,9 @@ from delivery.api.base.strict import Moment, Number, Strict, Text, WholeNumber
 from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.incoming.problems import Problem, invalid_fields
 from delivery.models import Replay, ReplayState
-from delivery.replays import replays
-from delivery.replays.replays import ReplayRefusedError
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
+from delivery.support.replays import replays
+from delivery.support.replays.replays import ReplayRefusedError
 from subscriptions.models import Subscription
 from subscriptions.values.names import MAX_NAME_LENGTH
 

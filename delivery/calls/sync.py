@@ -41,6 +41,8 @@ from delivery.calls.http import Called, call_for_answer
 from delivery.calls.script_runs import answer_by_script
 from delivery.calls.slots import call_slot, current_endpoint
 from delivery.database.queries import first_row
+from delivery.lifecycle.trace_context import TRACEPARENT
+from delivery.lifecycle.traces import traces
 from delivery.outcome import Outcome, unsendable_outcome
 from delivery.publishing.drafts import Draft, checked_draft
 from delivery.publishing.publish import refusal_of_deleted
@@ -48,8 +50,6 @@ from delivery.publishing.stored_messages import why_unmatched
 from delivery.senders.http.request import make_request, traced_attempt
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import FAILURES, OutcomeClass, Status
-from delivery.tracing.trace_context import TRACEPARENT
-from delivery.tracing.traces import traces
 from subscriptions.filters import document
 from subscriptions.matching.match import (
     candidates,

@@ -45,9 +45,9 @@ def numbered(name: str) -> tuple[bytes, list[str]]:
 
 @cache
 def _files() -> Mapping[str, Traversable]:
-    folders = (
-        package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir()
-    )
+    packages = [package for package in files("delivery").iterdir() if package.is_dir()]
+    inner = [folder for package in packages for folder in package.iterdir() if folder.is_dir()]
+    folders = [package.joinpath("sql") for package in (*packages, *inner)]
     return _named(file for folder in folders if folder.is_dir() for file in folder.iterdir())
 
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from delivery.incoming.problems import Problem
 from subscriptions.models import Publisher
 
-# The key by which `delivery.ingest` marks a request as counted before it passes it to the view.
+# The short way marks a request as counted by this key before it passes the request to the view.
 COUNTED = "inturn.is_counted"
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 

@@ -13,8 +13,8 @@ from tqdm import tqdm
 from delivery.management.history_running import run_requested
 from delivery.management.terminal_user import terminal_user
 from delivery.models import Replay, ReplayState, RunState
-from delivery.replays import replays
-from delivery.replays.replays import ReplayRefusedError
+from delivery.support.replays import replays
+from delivery.support.replays.replays import ReplayRefusedError
 from subscriptions.models import Subscription
 from subscriptions.values.counts import counted
 from subscriptions.values.references import subscription_condition

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from delivery.client.terminal_text import visible_text
+from delivery.management.client.terminal_text import visible_text
 from delivery.models import PipelineRun, RunState
 from delivery.pipeline.cleanup import end_orphaned_runs
 

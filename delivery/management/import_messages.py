@@ -10,12 +10,16 @@ from django.db import IntegrityError
 from django.db.models import Count
 from django.utils import timezone
 
-from delivery.importing.backlog import Backlog, ImportRefusedError
-from delivery.importing.backlog_lines import BacklogLines
-from delivery.importing.delivered_keys import Delivered
-from delivery.importing.reservation import MAX_MESSAGES, reservation_with_room, reserve_ids
-from delivery.importing.takeover_report import TakenOver, taken_over_report
 from delivery.lifecycle import journal
+from delivery.management.importing.backlog import Backlog, ImportRefusedError
+from delivery.management.importing.backlog_lines import BacklogLines
+from delivery.management.importing.delivered_keys import Delivered
+from delivery.management.importing.reservation import (
+    MAX_MESSAGES,
+    reservation_with_room,
+    reserve_ids,
+)
+from delivery.management.importing.takeover_report import TakenOver, taken_over_report
 from delivery.management.terminal_user import terminal_user
 from delivery.models import Delivery, JournalKind, MessageReservation
 from delivery.states import OPEN

@@ -10,7 +10,7 @@ class DedupKey(models.Model):
     """The last delivery with a key counted as new.
 
     `key` is a SHA-256 of the identifying values of the message. Delivery 0 stands for a delivery of
-    the old broker (`delivery.importing`).
+    the old broker (`delivery.management.importing`).
     """
 
     subscription = models.ForeignKey(

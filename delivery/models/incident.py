@@ -142,7 +142,7 @@ class Incident(models.Model):
 class PendingFailure(models.Model):
     """A settled failure, not yet included in incidents.
 
-    Stored with the failure's message (`delivery.maintenance.failures`), and deleted in the
+    Stored with the failure's message (`delivery.publishing.failures`), and deleted in the
     transaction which adds it to an incident: each failure counts once.
     """
 

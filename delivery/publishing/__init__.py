@@ -1,4 +1,4 @@
 """Storing messages with everything they owe.
 
-Plain posts take a shorter way to the same statement: see `delivery/ingest/README.md`.
+Plain posts take a shorter way to the same statement: see `delivery/incoming/short_way/README.md`.
 """

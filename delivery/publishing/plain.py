@@ -1,8 +1,8 @@
 """Plain messages: those stored by `accept.sql` alone, by a cache of their event type.
 
-A post of plain messages takes the short way (`delivery.ingest`), and a view answers every other.
-The short way asks at three moments: about a request before the post waits among others, about an
-event type when it is cached, and about each message with the matches.
+A post of plain messages takes the short way (`delivery.incoming.short_way`), and a view answers
+every other. The short way asks at three moments: about a request before the post waits among
+others, about an event type when it is cached, and about each message with the matches.
 """
 
 from collections.abc import Container, Iterable

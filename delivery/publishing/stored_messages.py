@@ -11,9 +11,9 @@ from django.conf import settings
 from delivery.database.connections import CHANNEL
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import notifier
+from delivery.lifecycle.traces import Traces, traces
 from delivery.publishing.drafts import Draft
 from delivery.publishing.owed_deliveries import Owed, Targets
-from delivery.tracing.traces import Traces, traces
 from subscriptions.filters import document
 from subscriptions.matching.candidates import Candidate
 from subscriptions.matching.explanations import why_not_there
@@ -28,7 +28,7 @@ class Accepted:
 
 
 class Configuration(Protocol):
-    """The configuration by which messages were matched: see `delivery.ingest.cache`."""
+    """The configuration by which messages were matched: see `delivery.incoming.short_way.cache`."""
 
     @property
     def horizon(self) -> int: ...

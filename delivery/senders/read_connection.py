@@ -15,11 +15,11 @@ from psycopg.rows import dict_row
 
 from delivery.database.connections import AWAY, connect_sender
 from delivery.database.statements import statement
+from delivery.lifecycle.traces import traces
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Group, Parcel
 from delivery.senders.run_result import PieceLimits
-from delivery.tracing.traces import traces
 
 log = logging.getLogger(__name__)
 

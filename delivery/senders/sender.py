@@ -18,6 +18,7 @@ from django.conf import settings
 from delivery.cluster.file_limit import raise_file_limit
 from delivery.cluster.stop_event import stopping
 from delivery.database.connections import AWAY
+from delivery.lifecycle.traces import flush_traces
 from delivery.senders.changes import Changes
 from delivery.senders.claims import Claims
 from delivery.senders.commits.group_commit import GroupCommit
@@ -26,7 +27,6 @@ from delivery.senders.http.client import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.read_connection import MAX_REQUESTS, ReadConnection
 from delivery.senders.shards.session import SenderSession
-from delivery.tracing.traces import flush_traces
 from subscriptions.values.built_in_receivers import built_in_receivers
 
 log = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from django.db.models import Max, QuerySet
 
 from delivery.database import queries
 from delivery.lifecycle import journal, transitions
-from delivery.maintenance import failures
 from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, ResubmissionState
+from delivery.publishing import failures
 from delivery.support import backlog, pacing, selection
 from subscriptions import changes
 from subscriptions.models import Subscription

@@ -3,8 +3,8 @@
 from django.db import transaction
 
 from delivery.lifecycle import transitions
-from delivery.maintenance import failures
 from delivery.models import Delivery, Status
+from delivery.publishing import failures
 
 
 class NotResolvedError(Exception):

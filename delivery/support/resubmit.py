@@ -7,7 +7,7 @@ it is.
 
 If two people, or a person and a sender, act at once, each change is a single conditional UPDATE,
 and the second finds nothing to change. The failure is reported before the row forgets the cause
-(see `delivery.maintenance.failures`).
+(see `delivery.publishing.failures`).
 """
 
 from collections.abc import Collection, Mapping
@@ -20,10 +20,9 @@ from django.db import transaction
 from delivery.database.queries import first_row
 from delivery.lifecycle import journal, notifier, transitions
 from delivery.lifecycle.transitions import RESUBMITTABLE
-from delivery.maintenance import failures
 from delivery.models import Delivery, JournalKind, Message, Status
 from delivery.models.message import public_id
-from delivery.publishing import callbacks
+from delivery.publishing import callbacks, failures
 from delivery.publishing.callback_urls import callback_target
 from delivery.publishing.drafts import Draft, check_body
 from delivery.states import OPEN

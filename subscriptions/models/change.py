@@ -6,7 +6,7 @@ from django.db import models
 class ConfigurationTransaction(models.Model):
     """A transaction with a change of configuration cached for publishing; a trigger writes the row.
 
-    See `delivery.ingest.cache`.
+    See `delivery.incoming.short_way.cache`.
     """
 
     id = models.BigIntegerField(primary_key=True)

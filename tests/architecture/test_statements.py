@@ -8,7 +8,7 @@ from delivery.database.statements import statement
 from tests.architecture.source import production
 
 PARTS = {path.stem: path for path in (CHECKOUT / "delivery/database/parts").glob("*.sql")}
-FILES = {path.stem: path for path in (CHECKOUT / "delivery").glob("*/sql/*.sql")}
+FILES = {path.stem: path for path in (CHECKOUT / "delivery").rglob("sql/*.sql")}
 
 
 def names_in_use() -> set[str]:
@@ -17,7 +17,7 @@ def names_in_use() -> set[str]:
 
 
 def test_each_statement_has_a_name_of_its_own() -> None:
-    assert len(FILES) == len(list((CHECKOUT / "delivery").glob("*/sql/*.sql")))
+    assert len(FILES) == len(list((CHECKOUT / "delivery").rglob("sql/*.sql")))
 
 
 def test_every_statement_is_used() -> None:

@@ -12,7 +12,7 @@ import aiohttp
 import django
 import uvloop
 
-from delivery.client.http import bare_session
+from delivery.management.client.http import bare_session
 from tests.bench.message import BODY, HEADERS
 
 TABLE = "bench_commit"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delivery.importing.backlog import Backlog
-from delivery.importing.backlog_lines import BacklogLines
-from delivery.importing.delivered_keys import Delivered
+from delivery.management.importing.backlog import Backlog
+from delivery.management.importing.backlog_lines import BacklogLines
+from delivery.management.importing.delivered_keys import Delivered
 from delivery.models import Delivery, Message, Status
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish

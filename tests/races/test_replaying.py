@@ -12,16 +12,16 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery.chores.duty import Duty
 from delivery.maintenance import retention
+from delivery.maintenance.duty import Duty
 from delivery.models import Delivery, Message, ReplayState, Status
-from delivery.replays import deliver
-from delivery.replays.replays import cancel_replay
+from delivery.support.replays import deliver
+from delivery.support.replays.replays import cancel_replay
 from subscriptions.models import Subscription
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
 from tests.unit.delivery.maintenance.retaining import are_there, old, run_whole
-from tests.unit.delivery.replays.ready_replay import archived, made, ready, running
+from tests.unit.delivery.support.replays.ready_replay import archived, made, ready, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,13 +9,13 @@ import pytest
 from django.db import transaction
 
 from delivery.incoming.problems import Problem
-from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, Message, Status
+from delivery.publishing import failures
 from delivery.vendors.workfront import subscribing
 from subscriptions.models import EventType, Subscriber, Subscription
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.maintenance.test_failures import failed, listening, reported
+from tests.unit.delivery.publishing.test_failures import failed, listening, reported
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

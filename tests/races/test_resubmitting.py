@@ -4,15 +4,15 @@ from functools import partial
 
 import pytest
 
-from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Message, Status
+from delivery.publishing import failures
 from delivery.senders.commits.group_commit import GroupCommit
 from delivery.senders.entries import Redundant
 from delivery.support.resolve import NotResolvedError, cancel_delivery, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from tests.races.transactions import meet
 from tests.support import factories
-from tests.unit.delivery.maintenance.test_failures import failed
+from tests.unit.delivery.publishing.test_failures import failed
 from tests.unit.delivery.senders.entries import settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_group_commit
 from tests.unit.delivery.support.test_resubmit import group, now_of

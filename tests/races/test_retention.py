@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery.maintenance import failures, retention
+from delivery.maintenance import retention
 from delivery.models import (
     DedupKey,
     Delivery,
@@ -23,6 +23,7 @@ from delivery.models import (
     RetentionRun,
     Status,
 )
+from delivery.publishing import failures
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from delivery.support.resolve import NotResolvedError, mark_delivered

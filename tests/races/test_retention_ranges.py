@@ -19,7 +19,7 @@ from delivery.maintenance import ranges, retention
 from delivery.models import Delivery, Message, MessageRange, RetentionRun, Status
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
-from delivery.replays.deliver import advance_replay as replay
+from delivery.support.replays.deliver import advance_replay as replay
 from delivery.support.resolve import NotResolvedError, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from tests.races.transactions import meet, unfinished
@@ -27,7 +27,7 @@ from tests.support import factories
 from tests.system.operation.installation import eventually
 from tests.unit.delivery.maintenance.ranged import go_on_from, ids_put_back, is_there, range_of
 from tests.unit.delivery.maintenance.retaining import old, past, run_whole
-from tests.unit.delivery.replays.ready_replay import running
+from tests.unit.delivery.support.replays.ready_replay import running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from config.up import processes
 from config.up.child import print_line, web_command
 from config.up.preflight import exposure
 from config.up.tls import require_usable
-from delivery.doctor.python_version import python_weakness
+from delivery.management.doctor.python_version import python_weakness
 
 
 class Command(BaseCommand):

@@ -9,9 +9,13 @@ from django.conf import settings
 
 from delivery.database.queries import named_rows
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
-from delivery.replays import archive_lookup
-from delivery.replays.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
 from delivery.support.payload import Payload, payload_of
+from delivery.support.replays import archive_lookup
+from delivery.support.replays.archive_lookup import (
+    ArchivedAttempt,
+    ArchivedDelivery,
+    ArchivedMessage,
+)
 
 if TYPE_CHECKING:
     from delivery.history.archive.lookup import ArchiveLine

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from delivery.lifecycle.trace_context import handed_on
 from delivery.models import Attempt, Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 from delivery.publishing.reply_headers import REPLY_URL, correlation, may_be_replied_to
 from delivery.senders.http.request import with_path
-from delivery.tracing.trace_context import handed_on
 from subscriptions.changes import MASKED
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import EndpointError, parse_endpoint

@@ -26,7 +26,7 @@ from delivery.console.shared.labels import label
 from delivery.console.shared.list_filters import SubscriptionFilter
 from delivery.console.shared.times import ago, minute
 from delivery.models import Archived, Replay, ReplayState
-from delivery.replays import replays
+from delivery.support.replays import replays
 from subscriptions.models import Kind, Subscription
 from subscriptions.values.times import duration
 

@@ -15,7 +15,7 @@ from delivery.console.shared.form_fields import (
     rate_field,
 )
 from delivery.console.shared.moment_field import moment_field
-from delivery.replays.requests import ReplayRequest
+from delivery.support.replays.requests import ReplayRequest
 from subscriptions.models import Subscription
 
 

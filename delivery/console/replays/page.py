@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from delivery.models import PipelineRun, Replay, ReplayState
-from delivery.replays.replays import run_of
+from delivery.support.replays.replays import run_of
 
 SHOWN_DAYS = 400
 UNENDED = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)

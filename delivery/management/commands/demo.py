@@ -7,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from delivery.demo import slow_reader
-from delivery.demo.receivers import HOST, receivers
-from delivery.demo.trickle import publish_trickle
+from delivery.management.demo import slow_reader
+from delivery.management.demo.receivers import HOST, receivers
+from delivery.management.demo.trickle import publish_trickle
 from subscriptions.values.addresses import is_allowed
 
 

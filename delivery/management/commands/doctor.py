@@ -8,12 +8,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from delivery.client.smoke import temporary_key
-from delivery.doctor.archive import check_archive
-from delivery.doctor.endpoints import check_endpoints, send_test_messages
-from delivery.doctor.findings import CheckResult, Severity, check_report
-from delivery.doctor.installation import check_installation
-from delivery.doctor.standing import check_standing
+from delivery.management.client.smoke import temporary_key
+from delivery.management.doctor.archive import check_archive
+from delivery.management.doctor.endpoints import check_endpoints, send_test_messages
+from delivery.management.doctor.findings import CheckResult, Severity, check_report
+from delivery.management.doctor.installation import check_installation
+from delivery.management.doctor.standing import check_standing
 from subscriptions.values.built_in_receivers import built_in_receivers
 
 

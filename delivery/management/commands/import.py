@@ -10,13 +10,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from delivery.configuration.document.document_json import document_text
 from delivery.configuration.document.secrets import variable_of
-from delivery.importing.event_queue import import_event_queue
-from delivery.importing.import_result import Imported, SourceError
-from delivery.importing.source import read_source
-from delivery.importing.teamforge import import_teamforge
-from delivery.importing.webmethods import import_webmethods
-from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
+from delivery.management.importing.event_queue import import_event_queue
+from delivery.management.importing.import_result import Imported, SourceError
+from delivery.management.importing.source import read_source
+from delivery.management.importing.teamforge import import_teamforge
+from delivery.management.importing.webmethods import import_webmethods
+from delivery.management.importing.workfront import import_workfront
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {

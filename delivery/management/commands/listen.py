@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.client.listener import Handler, MailboxListener, is_temporary
-from delivery.client.mailbox import RemoteMailbox
-from delivery.client.outputs import Forwarder, Printer
-from delivery.client.rest import ClientError, RestClient
-from delivery.client.terminal_text import visible_text
+from delivery.management.client.listener import Handler, MailboxListener, is_temporary
+from delivery.management.client.mailbox import RemoteMailbox
+from delivery.management.client.outputs import Forwarder, Printer
+from delivery.management.client.rest import ClientError, RestClient
+from delivery.management.client.terminal_text import visible_text
 from subscriptions.values.names import is_name
 
 # Messages are printed quickly, so several are fetched together; forwarding a message may take a

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from delivery.client.rest import ClientError, RefusedError, RestClient
+from delivery.management.client.rest import ClientError, RefusedError, RestClient
 from subscriptions.filters import header_name
 from subscriptions.values.counts import counted
 

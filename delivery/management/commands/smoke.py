@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.client.rest import ClientError
-from delivery.client.smoke import SmokeError, temporary_key, try_one
+from delivery.management.client.rest import ClientError
+from delivery.management.client.smoke import SmokeError, temporary_key, try_one
 
 
 class Command(BaseCommand):

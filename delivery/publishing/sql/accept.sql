@@ -7,13 +7,13 @@
 -- message: the message's id selects the queue lane. A PULL delivery is in no lane but in a mailbox.
 -- A VOLATILE delivery belongs to the present start of the server: a later server start does not
 -- send it. The ids of an old broker's messages may have been reserved before
--- (`delivery.importing`). A message whose idempotency key was used within 24 hours is not stored,
--- and the id is null.
+-- (`delivery.management.importing`). A message whose idempotency key was used within 24 hours is
+-- not stored, and the id is null.
 --
 -- With a horizon: stores nothing unless the configuration is the same as when those numbers were
--- read, in this statement's own snapshot (see `delivery.ingest.cache`). It also stores nothing if
--- any of the subscriptions was deleted: they are locked here once, where a foreign key of the
--- deliveries would look up each.
+-- read, in this statement's own snapshot (see `delivery.incoming.short_way.cache`). It also stores
+-- nothing if any of the subscriptions was deleted: they are locked here once, where a foreign key
+-- of the deliveries would look up each.
 --
 -- With a channel it notifies the senders itself: see `delivery.lifecycle.notifier`.
 --

@@ -4,7 +4,7 @@
 -- next after a finally failed delivery or past the window: it holds the key from then on. A
 -- delivery after a delivered delivery is a DUPLICATE. A delivery after one not settled, or in
 -- doubt, or deleted, is IN_DOUBT. Delivery 0 was delivered by the old broker
--- (`delivery.importing`).
+-- (`delivery.management.importing`).
 -- Without partition pruning: see `delivery.database`.
 WITH keyed AS (
     SELECT

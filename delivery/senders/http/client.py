@@ -14,6 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from delivery.lifecycle.traces import traces
 from delivery.outcome import Fault, Outcome, class_of
 from delivery.senders.http.answer import BegunAnswer
 from delivery.senders.http.connector import GuardedConnector
@@ -32,7 +33,6 @@ from delivery.senders.http.request import Request, make_request, traced_attempt
 from delivery.senders.http.stream import Clock
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import OutcomeClass
-from delivery.tracing.traces import traces
 from subscriptions.values.addresses import EVERY_NETWORK, Network
 from subscriptions.values.resolver import Resolver
 from subscriptions.values.resolver import resolver as this_resolver

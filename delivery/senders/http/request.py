@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from delivery.lifecycle.trace_context import TracedAttempt, handed_on
+from delivery.lifecycle.traces import traces
 from delivery.models.message import public_id
 from delivery.publishing.callback_tokens import callback_key, callback_url
 from delivery.publishing.reply_headers import (
@@ -17,8 +19,6 @@ from delivery.publishing.reply_headers import (
 )
 from delivery.senders.http.signing import signature
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.tracing.trace_context import TracedAttempt, handed_on
-from delivery.tracing.traces import traces
 from subscriptions.values.forwarding import forwarded_headers
 
 # The signature contains its time; receivers allow for minutes.

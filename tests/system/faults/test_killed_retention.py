@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 from psycopg import sql
 
-from delivery.chores.duty import Duty
 from delivery.maintenance import retention
+from delivery.maintenance.duty import Duty
 from tests.support.product import Flow, Product
 from tests.support.receivers import Receiver
 from tests.system.faults.test_killed_chores import Chores, notices

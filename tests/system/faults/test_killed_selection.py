@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from delivery.models import Replay, ReplayItem, ReplayState
 from delivery.pipeline.cleanup import end_orphaned_runs
-from delivery.replays.replays import request_replay, run_of, select_again
+from delivery.support.replays.replays import request_replay, run_of, select_again
 from tests.support import factories
 from tests.unit.delivery.history.archived import AT
 from tests.unit.delivery.history.commands import history, kill_where_it_writes
-from tests.unit.delivery.replays.ready_replay import archived
+from tests.unit.delivery.support.replays.ready_replay import archived
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

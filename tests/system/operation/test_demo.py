@@ -6,8 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from delivery.demo.cast import SUBSCRIPTIONS
-from delivery.demo.trickle import BRISK_SECONDS, LATER_PAUSE_SECONDS, PAUSE_SECONDS, trickle_pause
+from delivery.management.demo.cast import SUBSCRIPTIONS
+from delivery.management.demo.trickle import (
+    BRISK_SECONDS,
+    LATER_PAUSE_SECONDS,
+    PAUSE_SECONDS,
+    trickle_pause,
+)
 from tests.support.product import Product
 from tests.support.rest import Json
 from tests.system.operation.installation import DEADLINE_SECONDS, eventually, kill

@@ -4,8 +4,8 @@ import pytest
 
 from config.web import environ
 from config.web.environ import for_waiting
-from delivery.ingest import intake
-from delivery.ingest.cache import LONGEST_KEPT, ConfigurationCache
+from delivery.incoming.short_way import intake
+from delivery.incoming.short_way.cache import LONGEST_KEPT, ConfigurationCache
 from tests.support import factories
 
 LONG = "x" * 5000

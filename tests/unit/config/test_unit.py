@@ -13,7 +13,7 @@ from config import env
 from config.management.commands.unit import PARTS, unit
 from config.up.preflight import exposure
 from config.up.supervisor import notify_service_manager
-from delivery.doctor.python_version import python_weakness
+from delivery.management.doctor.python_version import python_weakness
 
 Read = Callable[..., env.Environment]
 

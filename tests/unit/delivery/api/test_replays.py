@@ -9,7 +9,7 @@ from delivery.models import Archived, Replay
 from subscriptions.models import Scope, Subscription
 from tests.support import factories
 from tests.unit.delivery.api.client import Caller, caller, refused
-from tests.unit.delivery.replays.ready_replay import finish, ready, stored
+from tests.unit.delivery.support.replays.ready_replay import finish, ready, stored
 
 SINCE = "2026-01-01T00:00:00Z"
 

@@ -13,10 +13,10 @@ from psycopg.conninfo import make_conninfo
 from delivery.database.connections import connect_notifier, connect_sender, connection_parameters
 from delivery.database.required_settings import database_refusals, database_warnings
 from delivery.database.session_settings import OTHERS, PROMISED
-from delivery.doctor.findings import Severity
-from delivery.doctor.installation import check_database
 from delivery.history.postgres.source import open_reader
 from delivery.history.postgres.window import open_snapshot
+from delivery.management.doctor.findings import Severity
+from delivery.management.doctor.installation import check_database
 from delivery.pipeline import settings as pipeline_settings
 
 HOSTILE = {

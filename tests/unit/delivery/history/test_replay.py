@@ -11,8 +11,8 @@ from delivery.history.job import Stopped
 from delivery.history.schemas import MESSAGES
 from delivery.history.steps.replay import ReplaySelection, matching_messages, select_messages
 from delivery.models import PipelineRun, Replay, ReplayItem, ReplayState
-from delivery.replays import replays as asking
-from delivery.replays.replays import request_replay
+from delivery.support.replays import replays as asking
+from delivery.support.replays.replays import request_replay
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.unit.delivery.history.archived import (

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.incidents import watching
-from delivery.maintenance import failures
 from delivery.models import (
     Delivery,
     FailureNotice,
@@ -19,6 +18,7 @@ from delivery.models import (
     Message,
     Status,
 )
+from delivery.publishing import failures
 from tests.support import factories
 
 

@@ -19,10 +19,10 @@ from pytest_django import Settings
 from config.retention_days import DEFAULT_DAYS
 from delivery.api.retention import RetentionRunSerializer
 from delivery.console.retention.page import read_retention_page
-from delivery.doctor.archive import check_archive
-from delivery.doctor.findings import Severity
 from delivery.history.archive import small_files
 from delivery.history.archive.small_files import ArchiveError
+from delivery.management.doctor.archive import check_archive
+from delivery.management.doctor.findings import Severity
 from delivery.models import (
     ArchiveFile,
     Delivery,

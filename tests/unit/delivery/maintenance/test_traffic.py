@@ -8,10 +8,10 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery.chores.loop import DUTIES
 from delivery.database.statements import statement
 from delivery.maintenance import traffic
 from delivery.maintenance.durations import BOUNDS_MS
+from delivery.maintenance.loop import DUTIES
 from delivery.models import Delivery, Message, SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.states import Status
 from tests.races.transactions import unfinished

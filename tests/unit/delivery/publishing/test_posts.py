@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from delivery.ingest import posts
-from delivery.ingest.posts import Post, Posts
+from delivery.incoming.short_way import posts
+from delivery.incoming.short_way.posts import Post, Posts
 
 MakePost = Callable[..., Post]
 

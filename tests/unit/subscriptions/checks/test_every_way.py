@@ -13,7 +13,7 @@ from django.db.models import CheckConstraint, Model
 from django.forms.models import model_to_dict
 from django.test import Client
 
-from delivery.importing.teamforge import import_teamforge
+from delivery.management.importing.teamforge import import_teamforge
 from subscriptions.models import (
     CommonScript,
     EventType,

@@ -18,7 +18,7 @@ from delivery.states import Status
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block
-from tests.unit.delivery.replays.ready_replay import finish, made, running
+from tests.unit.delivery.support.replays.ready_replay import finish, made, running
 
 # Session and user are two of each.
 QUERIES = {
