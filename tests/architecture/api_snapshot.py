@@ -1,4 +1,6 @@
-"""The OpenAPI document of the last version, and the command that stores it at a release.
+"""The OpenAPI document of the last release, and the command that stores it at a release.
+
+There is none before the first release.
 
 python -m tests.architecture.api_snapshot
 """
@@ -20,9 +22,9 @@ ADVICE = (
 PROSE = ("description", "summary", "title", "example", "examples", "externalDocs", "tags")
 
 
-def stored_document() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(SNAPSHOT.read_text())
-    return document
+def stored_document() -> dict[str, Any] | None:
+    """Return the document of the last release; None before the first."""
+    return json.loads(SNAPSHOT.read_text()) if SNAPSHOT.exists() else None
 
 
 def current_document() -> dict[str, Any]:
@@ -50,9 +52,8 @@ def _without_prose(node: Any, *, names: bool = False) -> Any:
 
 
 def store_snapshot() -> None:
-    found = (
-        list(Documents(stored_document(), current_document()).breaks()) if SNAPSHOT.exists() else []
-    )
+    stored = stored_document() or current_document()
+    found = list(Documents(stored, current_document()).breaks())
     if found and "--break" not in sys.argv:
         sys.exit("\n".join([*found, ADVICE]))
     SNAPSHOT.write_text(json.dumps(current_document(), indent=1, sort_keys=True) + "\n")
