@@ -178,7 +178,7 @@ CONTENT_SECURITY_POLICY = {
         "script-src": ["'self'", "'unsafe-eval'"],
         # A single inline style: the <style> of theme colours, which Unfold writes into each page.
         # It follows from UNFOLD["COLORS"] and Unfold's version: when either changes,
-        # tests/unit/delivery/console/people/test_security.py reports the new hash.
+        # tests/unit/delivery/console/shared/test_base_security.py reports the new hash.
         "style-src": ["'self'", "'sha256-ZA8xFkNGfuCIDsU2/wdq53EJHJ6dhQwSiWAyWQftvRs='"],
         "base-uri": ["'none'"],
         "form-action": ["'self'"],

@@ -12,7 +12,7 @@ from delivery.states import Status
 from delivery.support.bulk_jobs import advance_job
 from tests.support import factories
 from tests.system.browser.visitor import ConsoleVisitor
-from tests.unit.delivery.support.test_bulk_resubmissions import rejected
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import rejected
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,7 +17,7 @@ from tests.support import factories
 from tests.unit.delivery.api.client import caller, created, refused
 from tests.unit.delivery.mailbox.box import box
 from tests.unit.delivery.senders.read_statements import run_parameters
-from tests.unit.delivery.support.test_bulk_resubmissions import finish
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish
 
 ACTOR = "ann"
 

@@ -11,7 +11,7 @@ from delivery.states import OPEN
 from delivery.support import toggle, unblock
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests.support import factories
-from tests.unit.delivery.support.test_bulk_resubmissions import finish
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish
 
 ACTOR = "ann"
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from subscriptions import sign_in
 from subscriptions.models import Door, SignIn
 from subscriptions.sign_in import ThrottledError, Visitor
-from tests.unit.delivery.console.people.test_signing_in import PASSWORD, fail, try_to
+from tests.unit.delivery.console.people.test_sign_in import PASSWORD, fail, try_to
 
 
 @pytest.fixture

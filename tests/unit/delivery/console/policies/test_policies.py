@@ -5,7 +5,7 @@ from django.test import Client
 
 from delivery.console.policies.words import policy_sentences
 from subscriptions.models import Action, InDoubt, Policy
-from tests.unit.delivery.console.configuration.test_configuration import ROOT
+from tests.unit.delivery.console.configuration.test_log import ROOT
 
 
 class TestPolicies:

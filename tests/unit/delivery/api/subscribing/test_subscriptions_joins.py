@@ -5,7 +5,7 @@ import pytest
 from subscriptions.models import Kind
 from tests.support import factories
 from tests.unit.delivery.api.client import Caller, created
-from tests.unit.delivery.api.subscribing.test_dedup_and_probe import valid
+from tests.unit.delivery.api.subscribing.test_subscriptions_dedup_and_probe import valid
 
 PATH = "$$->'Body'->>'order'"
 JOIN = {"join_mode": "ALL", "join_name": "order"}

@@ -13,7 +13,7 @@ from delivery.console.shared.keyset import KeysetAdmin
 from delivery.states import Status
 from delivery.support import search as searching
 from tests.support import factories
-from tests.unit.delivery.console.shared.test_lists import ids
+from tests.unit.delivery.console.shared.test_keyset_lists import ids
 
 MESSAGES = "/admin/delivery/message/"
 

@@ -9,7 +9,7 @@ import pytest
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT
 from subscriptions.scripts.jobs import Job, Output
 from subscriptions.scripts.pool import pool
-from tests.unit.delivery.vendors.test_workfront_translation import translated
+from tests.unit.delivery.vendors.workfront.test_translate import translated
 
 
 @pytest.mark.parametrize("encoded", [False, "false", "", " ", None])

@@ -40,7 +40,7 @@ from tests.unit.subscriptions.filters.random_messages import (
     Message,
     messages,
 )
-from tests.unit.subscriptions.filters.test_every_combination import LITERALS, PIECES, TEXTS
+from tests.unit.subscriptions.filters.test_to_sql_every_combination import LITERALS, PIECES, TEXTS
 
 # Columns of a job: many more take Spark longer to compile than to run.
 AT_ONCE = 100

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from tests.unit.delivery.api.client import ApiAnswer, Caller, Json, fields_of, refused
-from tests.unit.delivery.vendors.test_workfront import client
+from tests.unit.delivery.vendors.workfront.test_views import client
 from tests.unit.delivery.vendors.workfront_calls import PLACE, create
 
 __all__ = ["client"]

@@ -25,7 +25,7 @@ from delivery.support.bulk_jobs import advance_job, cancel_job, start_job
 from delivery.support.selection import one_of, preview_selection
 from subscriptions.models import ConfigurationChange, Mode
 from tests.support import factories
-from tests.unit.delivery.support.test_bulk_resubmissions import finish, statuses
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish, statuses
 
 pytestmark = pytest.mark.django_db
 

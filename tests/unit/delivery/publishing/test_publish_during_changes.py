@@ -18,7 +18,7 @@ from subscriptions.checks import addresses
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.api.client import caller
-from tests.unit.delivery.support.test_bulk_resubmissions import finish
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from delivery.models import Delivery, Status
 from subscriptions.models import ConfigurationChange, EventType, Subscription
 from tests.support import factories
 from tests.support.receivers import Receiver
-from tests.unit.delivery.console.configuration.test_configuration import ROOT
+from tests.unit.delivery.console.configuration.test_log import ROOT
 from tests.unit.delivery.console.messages.test_curl import shell
 from tests.unit.delivery.console.subscription_form import form_values
 

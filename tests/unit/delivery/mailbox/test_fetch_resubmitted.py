@@ -24,7 +24,7 @@ from tests.unit.delivery.mailbox.box import (
     server_start,
     status_of,
 )
-from tests.unit.delivery.support.test_bulk_resubmissions import finish
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish
 
 EDIT = Edit(
     headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}'

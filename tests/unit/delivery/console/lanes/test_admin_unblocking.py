@@ -10,7 +10,7 @@ from delivery.support import toggle
 from subscriptions.models import ConfigurationChange, Installation, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
-from tests.unit.delivery.support.test_bulk_resubmissions import finish
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish
 
 SUBSCRIPTION = "/admin/subscriptions/subscription"
 LANE = "/admin/delivery/lane"

@@ -6,8 +6,8 @@ import pytest
 
 from delivery.states import OutcomeClass, Status
 from delivery.verdict import NextStep, Rules, Tries, judge, judge_independent, judge_lost
-from tests.unit.delivery.test_retry_schedules import SUSPENDING, WEBMETHODS, WORKFRONT_2017
 from tests.unit.delivery.test_verdict import FETCHES, STRICT, SWITCHED, TEAMFORGE, outcome
+from tests.unit.delivery.test_verdict_retry_schedules import SUSPENDING, WEBMETHODS, WORKFRONT_2017
 
 ONLY = Tries(1, is_only=True)
 POLICIES = [TEAMFORGE, STRICT, SWITCHED, WORKFRONT_2017, WEBMETHODS, SUSPENDING]

@@ -7,9 +7,13 @@ from django.utils import timezone
 from delivery.models import Resubmission, Status
 from delivery.support.bulk_jobs import advance_job
 from tests.support import factories
-from tests.unit.delivery.console.deliveries.test_resubmitting import DELIVERY, RESUBMISSION, posted
+from tests.unit.delivery.console.deliveries.test_actions_resubmitting import (
+    DELIVERY,
+    RESUBMISSION,
+    posted,
+)
 from tests.unit.delivery.console.refreshing import refresh
-from tests.unit.delivery.support.test_bulk_resubmissions import rejected
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import rejected
 from tests.unit.delivery.support.test_resubmit import now_of
 
 

@@ -11,7 +11,7 @@ from delivery.support.bulk_jobs import advance_job
 from subscriptions.models import EventType, Scope
 from tests.support import factories
 from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
-from tests.unit.delivery.support.test_bulk_resubmissions import rejected
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import rejected
 from tests.unit.delivery.support.test_resubmit import now_of
 
 POSTS = ("resubmit", "mark-delivered", "cancel")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.delivery.vendors.test_workfront_translation import matches, one
+from tests.unit.delivery.vendors.workfront.test_translate import matches, one
 
 
 @pytest.mark.parametrize(

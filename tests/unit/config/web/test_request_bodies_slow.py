@@ -11,7 +11,7 @@ import pytest
 from config.web.request_bodies import SHORT_BYTES
 from tests.system.operation.installation import eventually
 from tests.unit.config.serving import SECONDS, Served, answer, serving
-from tests.unit.config.test_rsgi_bodies import CHUNKED, chunks, known, refusal
+from tests.unit.config.web.test_request_bodies import CHUNKED, chunks, known, refusal
 
 LONG = SHORT_BYTES + 1
 KEY = b"Authorization: Bearer key\r\n"

@@ -7,7 +7,7 @@ from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.api.client import Caller, fields_of, refused
-from tests.unit.delivery.support.test_bulk_resubmissions import finish
+from tests.unit.delivery.support.test_bulk_jobs_resubmissions import finish
 
 
 @pytest.fixture

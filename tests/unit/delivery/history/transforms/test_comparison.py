@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from delivery.history.transforms.comparison import comparison_rows, rows_within
 from delivery.history.transforms.their_log import their_rows
 from tests.unit.delivery.history.archived import seconds
-from tests.unit.delivery.history.test_compare import time
+from tests.unit.delivery.history.steps.test_compare import time
 
 LOG = "subscription string, key string, status_text string, time_text string"
 OURS = (

@@ -22,7 +22,7 @@ from config.web.header_limits import (
 )
 from delivery.incoming.headers import MAX_HEADER_BYTES
 from tests.unit.config.serving import Served, serving
-from tests.unit.config.test_rsgi_bodies import CHUNKED, refusal
+from tests.unit.config.web.test_request_bodies import CHUNKED, refusal
 
 # What is worst for the parsers of headers: quotes, escapes, separators, digits.
 NASTY = ['"' + '\\"' * 5000, "a;" * 9000, "a,b;c=d," * 2000, '";' * 9000, ";" * 9000, "1" * 9000]
