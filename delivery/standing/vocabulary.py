@@ -6,8 +6,8 @@ A subscription has the first true of these:
 2. HELD: a person holds it, the subscriber or all sending; or the backlog is being cancelled.
 3. STOPPED: the circuit breaker stops the URL (DISABLED, FROZEN), or the lane is stopped (BLOCKED,
    SUSPENDED): messages wait in order behind a delivery, perhaps of another subscription.
-4. DOWN: the last try of the endpoint failed, and the lane goes on. It ends by a success, and never
-   because nothing waits.
+4. DOWN: the last try of the endpoint failed, and the lane goes on. It ends when the
+   endpoint accepts or refuses a message, and never because nothing waits.
 5. SLOW: the oldest message whose turn it is waits longer than the incident rule *slow lane* allows.
 6. MOVING: something waits, or is on the way.
 7. QUIET: nothing waits.
