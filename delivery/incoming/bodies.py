@@ -67,7 +67,7 @@ def check_json(value: Any) -> None:
     # Level by level rather than recursive, because the depth itself is in question.
     level = [value]
     for _ in range(MAX_DEPTH):
-        texts = [fault for fault in level if isinstance(fault, str)]
+        texts = [inner for inner in level if isinstance(inner, str)]
         if any(
             "\ud800" <= character <= "\udfff"
             for text in texts
@@ -78,7 +78,7 @@ def check_json(value: Any) -> None:
                 "a text has half of a character, such as \\ud83d of an emoji that was cut. "
                 "Send whole characters"
             )
-        level = [inner for fault in level for inner in _within(fault)]
+        level = [inner for outer in level for inner in _within(outer)]
         if not level:
             return
     raise _too_deep()

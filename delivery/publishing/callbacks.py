@@ -59,8 +59,8 @@ def add_callbacks(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
         return
     columns: dict[str, Any] = {
         "message": [message_id for message_id, _ in messages],
-        "url": [message.url for _, message in messages],
-        "hop": [message.hop for _, message in messages],
+        "url": [target.url for _, target in messages],
+        "hop": [target.hop for _, target in messages],
         "days": settings.ENVIRONMENT.callback_days,
     }
     queries.execute_statement("add_callbacks", columns)

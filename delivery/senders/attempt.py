@@ -193,7 +193,7 @@ class SendingJob:
             rules = context.endpoints[parcel.subscription_id].rules
             # The changes of lane and endpoint handed in with it may be out of date by now.
             is_change = any(isinstance(entry, Change) for entry in others)
-            changes = lane.stops.changes(parcel.key) if is_change else []
+            changes = lane.stops.changes(lane.window.key_of(parcel)) if is_change else []
             await context.commit(
                 lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes
             )

@@ -134,12 +134,16 @@ def find_mismatch(
     if header_filter_string:
         sent = document.header.get(FILTER_STRING) if isinstance(document.header, dict) else None
         if sent is None:
-            return Mismatch(MismatchKind.NO_HEADER)
+            return _NO_HEADER
         if sent != header_filter_string:
             return Mismatch(MismatchKind.OTHER_HEADER, sent, header_filter_string)
     if filter_text and not _compiled(filter_text)(document):
-        return Mismatch(MismatchKind.FILTER)
+        return _FILTER
     return None
+
+
+# Made once: a message may have thousands of candidates that do not match.
+_NO_HEADER, _FILTER = Mismatch(MismatchKind.NO_HEADER), Mismatch(MismatchKind.FILTER)
 
 
 # Large, because filters are evaluated in rotation, and then a cache of recent filters smaller than

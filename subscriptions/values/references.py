@@ -1,6 +1,6 @@
 """A subscription as people and clients write it: an id, a name, or `subscriber/name`."""
 
-# A longer number is no id: PostgreSQL's are below 2^63.
+# No sequence reaches a longer id.
 _LONGEST_ID = 18
 
 

@@ -17,21 +17,31 @@ def with_plus(text: str) -> str:
     return _SPACE_FOR_PLUS.sub(r"\1+\2", text) if _SPACE_FOR_PLUS.fullmatch(text) else text
 
 
-def parse_time(text: str) -> datetime:
-    """Return a typed time in UTC, which a time without an offset has; raise ValueError.
+class TimeOutOfRangeError(ValueError):
+    """The text is a time, at an end of the calendar."""
 
-    Years at the ends of the calendar are refused: they overflow in calculations.
-    """
+
+def parse_time(text: str) -> datetime:
+    """Return a time in UTC, which a time without an offset has; raise ValueError."""
     moment = datetime.fromisoformat(with_plus(text))
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise TimeOutOfRangeError(f"{text} is out of range") from None
+
+
+def parse_calculable_time(text: str) -> datetime:
+    """Return a time in UTC to which years can be added; raise ValueError for any other text."""
+    moment = parse_time(text)
     if not MINYEAR + 1 < moment.year < MAXYEAR - 1:
-        raise ValueError(f"{text} is out of range")
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        raise TimeOutOfRangeError(f"{text} is out of range")
+    return moment
 
 
 def parse_time_or_none(text: str | None) -> datetime | None:
-    """Return a typed time in UTC; None for any other text, and for none."""
+    """Return the time of `parse_calculable_time`; None for any other text, and for none."""
     try:
-        return parse_time(text or "")
+        return parse_calculable_time(text or "")
     except ValueError:
         return None
 

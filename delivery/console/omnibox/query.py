@@ -12,7 +12,7 @@ from delivery.console.shared.parameters import TAB
 from delivery.console.shared.tabs import IN_DOUBT, TABS
 from delivery.states import Status
 from subscriptions.matching.typed_names import nearest
-from subscriptions.values.times import parse_time
+from subscriptions.values.times import TimeOutOfRangeError, parse_calculable_time
 
 _PART = re.compile(
     r'(?P<key>[A-Za-z_]+):(?:"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<value>\S*))|(?P<word>\S+)'
@@ -125,7 +125,9 @@ def _time(value: str) -> str:
     if age_of(value) is not None:
         return value.lower()
     try:
-        return f"{parse_time(value):%Y-%m-%dT%H:%M:%S}"
+        return f"{parse_calculable_time(value):%Y-%m-%dT%H:%M:%S}"
+    except TimeOutOfRangeError:
+        raise QueryError(f"{value!r} is out of range.") from None
     except ValueError:
         raise QueryError(
             f"{value!r} is no time. Write 30m, 1h or 7d for that long ago, or 2026-11-26T08:15 "

@@ -1,4 +1,4 @@
-"""The web server's way to the committers: the posts of it, and their answers."""
+"""The web server's way to the committers: posts, and their answers."""
 
 import asyncio
 import re

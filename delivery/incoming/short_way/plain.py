@@ -49,7 +49,7 @@ class NotPlainError(Exception):
 class PlainPost:
     """A post whose messages may be stored.
 
-    `refused` are the items of a partial batch not plain, by their place.
+    `refused` are the refused items of a partial batch, by place.
     """
 
     post: Post

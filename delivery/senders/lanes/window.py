@@ -75,8 +75,9 @@ class Window:
             raise ValueError(
                 "deliveries of a run recorded ahead are sent in turn, and wait as a whole"
             )
-        if self.may_stay_first and self.max_in_flight_per_key != 1:
-            raise ValueError("a delivery that stays first is alone in flight at its key")
+        stops_lane = self.waits_by is WaitsBy.LANE and self.max_in_flight_per_key == 1
+        if self.may_stay_first and not stops_lane:
+            raise ValueError("a delivery that stays first is alone in flight, and stops its lane")
 
     def key_of(self, parcel: Parcel) -> Key:
         """Return the key by which the parcel waits after a failed attempt."""

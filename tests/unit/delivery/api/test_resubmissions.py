@@ -147,6 +147,25 @@ class TestManyOverTheApi:
         }
         assert not Resubmission.objects.exists()
 
+    @pytest.mark.parametrize(
+        ("bound", "count"),
+        [
+            ({"until": "9999-12-31T23:59:59Z"}, 3),
+            ({"since": "0001-01-01T00:00:00Z"}, 3),
+            ({"since": "9999-12-31T23:59:59Z"}, 0),
+        ],
+    )
+    def test_the_ends_of_the_calendar_mean_no_bound(
+        self, manager: Caller, db: None, bound: dict[str, str], count: int
+    ) -> None:
+        rejected(3)
+        fields = {"filter": {"status": "REJECTED"} | bound}
+        answer = manager.post("resubmissions", fields | {"dry_run": True})
+        assert (answer.status, answer.body["count"]) == (200, count)
+        if count:
+            assert manager.post("resubmissions", fields).status == 201
+            assert advance_job(timezone.now()) == count
+
     def test_a_job_is_stored_worked_through_and_read(self, manager: Caller, db: None) -> None:
         rows = rejected(3)
         chosen = {

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from subscriptions.values.times import (
+    TimeOutOfRangeError,
     duration,
     largest_unit,
+    parse_calculable_time,
     parse_time,
     parse_time_or_none,
     rounded_duration,
@@ -76,6 +78,14 @@ def test_a_time_that_is_none_or_out_of_range_is_refused(typed: str) -> None:
         parse_time(typed)
     assert parse_time_or_none(typed) is None
     assert parse_time_or_none(None) is None
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9998-01-01"])
+def test_the_ends_of_the_calendar_are_times_without_calculations(text: str) -> None:
+    assert parse_time(text).tzinfo is UTC
+    with pytest.raises(TimeOutOfRangeError, match=f"^{text} is out of range$"):
+        parse_calculable_time(text)
+    assert parse_time_or_none(text) is None
 
 
 def test_a_time_is_written_in_utc() -> None:

@@ -45,7 +45,7 @@ class TestParsing:
             ("since:yesterday", "'yesterday' is no time. Write 30m, 1h or 7d"),
             ("since:1h since:2h", "since: is there twice."),
             ("subscriber: x", "Write a value after subscriber:"),
-            ("until:0001-01-01", "'0001-01-01' is no time."),
+            ("until:0001-01-01", "'0001-01-01' is out of range."),
         ],
     )
     def test_a_mistake_is_reported_with_the_cure(self, text: str, reported: str) -> None:

@@ -38,6 +38,7 @@ def test_a_lane_by_priority_holds_few_deliveries_in_memory() -> None:
         (SERIAL, {"waits_by": WaitsBy.ENDPOINT}),
         (CONCURRENT, {"records_ahead": True}),
         (CONCURRENT, {"may_stay_first": True}),
+        (CONCURRENT, {"may_stay_first": True, "max_in_flight_per_key": 1}),
         (QUEUE, {"may_stay_first": True}),
     ],
 )
