@@ -1,34 +1,45 @@
 """How subscriptions, subscribers, mailboxes, groups and lanes stand, for the rows of a page."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from delivery.database.queries import named_rows, rows
 from delivery.models import Lane
+from delivery.standing import waiting_counts
 from delivery.standing.vocabulary import (
     BY_A_PERSON,
     IN_TROUBLE,
+    NONE_WAITING,
     Cause,
     Holder,
     Standing,
     State,
     group_of,
+    waiting_parts,
     worst_of,
 )
+from delivery.standing.waiting_counts import Thing
 from subscriptions.models import Mode, Subscriber, SubscriberStatus, Subscription
 
 
 def standing_of_subscriptions(ids: Collection[int]) -> dict[int, Standing]:
     """Return how each of these subscriptions stands; those that are gone are left out."""
-    return {row["subscription_id"]: _standing(row) for row in _rows(subscriptions=ids)}
+    found = {row["subscription_id"]: _standing(row) for row in _rows(subscriptions=ids)}
+    return _with_waiting(found, {id: [part] for id, part in found.items()})
 
 
-def standing_of_subscribers(ids: Collection[int]) -> dict[int, Standing]:
-    """Return how each of these subscribers stands, by all its subscriptions."""
-    found = {id: worst_of(parts) for id, parts in _parts(ids).items()}
+def standing_of_subscribers(
+    ids: Collection[int], *, is_counted: bool = True
+) -> dict[int, Standing]:
+    """Return how each of these subscribers stands, by all its subscriptions.
+
+    `waiting` is 0 unless `is_counted`.
+    """
+    found = _by_owner(_rows(subscribers=ids), is_counted=is_counted)
     empty = set(ids) - found.keys()
     if empty:
         statuses = Subscriber.objects.filter(pk__in=empty).values_list("pk", "status")
@@ -38,12 +49,12 @@ def standing_of_subscribers(ids: Collection[int]) -> dict[int, Standing]:
 
 def standing_of_mailboxes(subscriber_ids: Collection[int]) -> dict[int, Standing]:
     """Return how each mailbox stands; a subscriber without PULL subscriptions has none."""
-    return {id: worst_of(parts) for id, parts in _parts(subscriber_ids, mode=Mode.PULL).items()}
+    return _by_owner(_rows(subscribers=subscriber_ids, mode=Mode.PULL))
 
 
-def subscriptions_in_trouble() -> dict[int, Standing]:
+def subscriptions_in_trouble() -> dict[int, State]:
     """Return the subscriptions that are STOPPED or DOWN, by the few rows of what stops them."""
-    return standing_of_subscriptions([id for (id,) in rows("subscriptions_in_trouble", {})])
+    return {id: State(state) for id, state in rows("subscriptions_in_trouble", {})}
 
 
 def standing_of_groups(event_type_id: int) -> dict[tuple[str, str], Standing]:
@@ -52,17 +63,26 @@ def standing_of_groups(event_type_id: int) -> dict[tuple[str, str], Standing]:
     groups: dict[tuple[str, str], list[Standing]] = defaultdict(list)
     for row in _rows(subscriptions=list(ids)):
         groups[row["header_filter_string"], row["filter_identity"]].append(_standing(row))
-    return {key: group_of(endpoints) for key, endpoints in groups.items()}
+    # The oldest sendable endpoint has a delivery of every message that waits for the group.
+    return _with_waiting(
+        {key: group_of(endpoints) for key, endpoints in groups.items()},
+        {key: _first(waiting_parts(endpoints)) for key, endpoints in groups.items()},
+    )
 
 
-def standing_of_lanes(lanes: Collection[Lane]) -> dict[int, Standing]:
-    """Return how each lane stands: as its subscriber does; a shared one by what waits in it."""
+def standing_of_lanes(lanes: Collection[Lane], *, is_counted: bool = True) -> dict[int, Standing]:
+    """Return how each lane stands: as its subscriber does; a shared lane by what waits in it.
+
+    `waiting` is 0 unless `is_counted`.
+    """
     owners = {lane.subscriber_id for lane in lanes if lane.subscriber_id is not None}
-    of_owner = standing_of_subscribers(owners)
-    of_shared = _of_shared_lanes() if len(owners) < len(lanes) else {}
+    of_owner = standing_of_subscribers(owners, is_counted=is_counted)
+    shared = [lane.pk for lane in lanes if lane.subscriber_id is None]
+    of_shared = _of_shared_lanes() if shared else {}
+    waiting = waiting_counts.waiting_of_lanes(shared) if is_counted else {}
     return {
         lane.pk: (
-            of_shared.get(lane.pk, Standing())
+            replace(of_shared.get(lane.pk, Standing()), waiting=waiting.get(lane.pk, NONE_WAITING))
             if lane.subscriber_id is None
             else of_owner.get(lane.subscriber_id, Standing())
         )
@@ -105,13 +125,36 @@ def _of_shared_lanes() -> dict[int, Standing]:
     }
 
 
-def _parts(
-    subscriber_ids: Collection[int], *, mode: Mode | None = None
-) -> dict[int, list[Standing]]:
+def _by_owner(rows: Collection[dict[str, Any]], *, is_counted: bool = True) -> dict[int, Standing]:
     parts: dict[int, list[Standing]] = defaultdict(list)
-    for row in _rows(subscribers=subscriber_ids, mode=mode):
+    for row in rows:
         parts[row["subscriber_id"]].append(_standing(row))
-    return parts
+    found = {id: worst_of(own) for id, own in parts.items()}
+    if not is_counted:
+        return found
+    return _with_waiting(found, {id: waiting_parts(own) for id, own in parts.items()})
+
+
+def _with_waiting(
+    standings: dict[Thing, Standing], parts: Mapping[Thing, Collection[Standing]]
+) -> dict[Thing, Standing]:
+    """Add the numbers of waiting deliveries; those of a thing are those of these parts."""
+    subscriptions = {
+        thing: [
+            part.subscription_id
+            for part in parts[thing]
+            if part.subscription_id is not None and part.oldest_at is not None
+        ]
+        for thing in standings
+    }
+    counted = waiting_counts.waiting_of_subscriptions(subscriptions)
+    return standings | {
+        thing: replace(standings[thing], waiting=waiting) for thing, waiting in counted.items()
+    }
+
+
+def _first(parts: Collection[Standing]) -> list[Standing]:
+    return sorted(parts, key=lambda part: part.subscription_id or 0)[:1]
 
 
 def _rows(

@@ -25,6 +25,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
+
 
 class State(StrEnum):
     """The states from the first in need of a person to the last."""
@@ -40,6 +42,7 @@ class State(StrEnum):
 
 BY_A_PERSON = frozenset({State.HELD, State.INACTIVE})
 IN_TROUBLE = frozenset({State.STOPPED, State.DOWN})
+NONE_WAITING = Bounded(0, WAITING_LIMIT)
 # The parts of a thing: the sendable parts, the worst first, and then the others.
 _OF_PARTS = (
     *(State.STOPPED, State.DOWN, State.SLOW, State.MOVING, State.QUIET),
@@ -76,9 +79,10 @@ class Standing:
     `cause` and `reason`, the answer of the endpoint, are those of the part `subscription_id`, which
     is the worst. `since` is the beginning of the state, as far as it is known. At `next_try_at`
     something is tried, or a hold ends; without it a STOPPED or HELD thing waits for a person.
-    `delivery_id` stops the lane. `oldest_at` is the publication of the oldest open message; held
-    deliveries count only where nothing may be sent. `parts` counts sendable subscriptions, `down`
-    those of them STOPPED or DOWN.
+    `delivery_id` stops the lane. `waiting` counts the open deliveries, up to a limit, and
+    `oldest_at` is the publication of the oldest; held deliveries count only where nothing may be
+    sent. A group counts the messages of its first sendable endpoint, which has all. `parts` counts
+    sendable subscriptions, `down` those of them STOPPED or DOWN.
     """
 
     state: State = State.QUIET
@@ -89,6 +93,7 @@ class Standing:
     next_try_at: datetime | None = None
     subscription_id: int | None = None
     delivery_id: int | None = None
+    waiting: Bounded = NONE_WAITING
     oldest_at: datetime | None = None
     parts: int = 0
     down: int = 0
@@ -118,15 +123,25 @@ def worst_of(parts: Collection[Standing]) -> Standing:
     """Return how a thing of these subscriptions stands; without any it is QUIET."""
     if not parts:
         return Standing()
-    worst = min(parts, key=_badness)
     sendable = [part for part in parts if part.state not in BY_A_PERSON]
-    waiting = [part.oldest_at for part in (sendable or parts) if part.oldest_at is not None]
+    waiting = [part.oldest_at for part in waiting_parts(parts) if part.oldest_at is not None]
     return replace(
-        worst,
+        min(parts, key=_badness),
         oldest_at=min(waiting, default=None),
         parts=len(sendable),
         down=sum(part.state in IN_TROUBLE for part in sendable),
     )
+
+
+def waiting_parts(parts: Collection[Standing]) -> list[Standing]:
+    """Return the parts that have the open deliveries of the thing.
+
+    Without sendable parts these are the parts that a release of the subscriber or of all sending
+    would send.
+    """
+    sendable = [part for part in parts if part.state not in BY_A_PERSON]
+    released = [part for part in parts if part.holder != Holder.SUBSCRIPTION]
+    return list(sendable or released or parts)
 
 
 def group_of(endpoints: Collection[Standing]) -> Standing:

@@ -26,7 +26,8 @@ from subscriptions.models import Mode, Subscription
 
 def count_backlog(subscription: Subscription, *, limit: int) -> int:
     """Return the number of the subscription's open deliveries, at most `limit` + 1."""
-    row = queries.named_row("waiting_of_subscriptions", {"ids": [subscription.pk], "limit": limit})
+    wanted = {"things": [0], "subscriptions": [subscription.pk], "limit": limit}
+    row = queries.named_row("waiting_of_subscriptions", wanted)
     waiting: int = row["waiting"]
     return waiting
 

@@ -48,7 +48,6 @@ READS_WHOLE = {
     "rollup_forget": {"delivery_historyhour"},
     "unarchived_deliveries": {"delivery_waiting"},
     "unfinished_lanes": {"delivery_lane"},
-    "waiting_of_subscriptions": {"delivery_lane"},
 }
 
 # Remove the statistics of other tests and autovacuum: PostgreSQL plans a table that was once found

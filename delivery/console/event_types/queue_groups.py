@@ -13,7 +13,6 @@ from django.db.models import Count, Min, Q
 
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
-from delivery.standing import waiting_counts
 from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.standing.reading import standing_of_groups
 from delivery.standing.vocabulary import Standing
@@ -49,16 +48,12 @@ class DownGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueGroup:
-    """The subscriptions in a group.
-
-    `waiting` counts the messages waiting for any of them.
-    """
+    """The subscriptions in a group."""
 
     condition: str
     standing: Standing
     active: int
     inactive: int
-    waiting: Bounded | None
 
 
 def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
@@ -72,15 +67,8 @@ def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
     rows = list(
         Subscription.objects.filter(event_type=event_type)
         .values("header_filter_string", "filter_identity")
-        .annotate(
-            all=Count("pk"), active=Count("pk", filter=is_active), first=Min("pk", filter=is_active)
-        )
-        .annotate(oldest=Min("pk"))
+        .annotate(all=Count("pk"), active=Count("pk", filter=is_active), oldest=Min("pk"))
         .order_by("oldest")[: SHOWN + 1]
-    )
-    # The oldest ACTIVE endpoint has a delivery of every message waiting for the group.
-    counted = waiting_counts.waiting_of_subscriptions(
-        [row["first"] for row in rows if row["first"] is not None]
     )
     standings = standing_of_groups(event_type.pk)
     return [
@@ -91,7 +79,6 @@ def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
             condition=" and ".join(_conditions(row)),
             active=row["active"],
             inactive=row["all"] - row["active"],
-            waiting=counted.get(row["first"]),
         )
         for row in rows
     ]

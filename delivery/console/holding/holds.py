@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.database.queries import named_rows
-from delivery.standing import waiting_counts
 from delivery.standing.bounded_counts import Bounded
+from delivery.standing.reading import standing_of_subscribers, standing_of_subscriptions
 from subscriptions.models import Installation, Sending
 
 SHOWN = 50
@@ -26,7 +26,7 @@ class HeldRow:
     catch_up_rate: float | None
     since: datetime | None
     actor: str | None
-    waiting: Bounded | None
+    waiting: Bounded
 
 
 def sending_held() -> Installation | None:
@@ -37,18 +37,12 @@ def sending_held() -> Installation | None:
 def read_held(*, limit: int) -> list[HeldRow]:
     """Return held subscribers and subscriptions, subscribers first."""
     rows = named_rows("held", {"rows": limit})
-    lanes = waiting_counts.waiting_of_lanes(
-        [row["lane_id"] for row in rows if row["kind"] == "subscriber"]
-    )
-    own = waiting_counts.waiting_of_subscriptions(
-        [row["id"] for row in rows if row["kind"] == "subscription"]
-    )
+    owners = standing_of_subscribers([row["id"] for row in rows if row["kind"] == "subscriber"])
+    own = standing_of_subscriptions([row["id"] for row in rows if row["kind"] == "subscription"])
     return [
         HeldRow(
             **{name: row[name] for name in HeldRow.__slots__ if name in row},
-            waiting=(
-                lanes.get(row["lane_id"]) if row["kind"] == "subscriber" else own.get(row["id"])
-            ),
+            waiting=(owners if row["kind"] == "subscriber" else own)[row["id"]].waiting,
         )
         for row in rows
     ]

@@ -14,12 +14,10 @@ from django.views.decorators.http import require_POST
 
 from delivery.console.shared.base import ConsoleAdmin, ReadOnly, actor_of
 from delivery.console.shared.input_filters import ChoiceFilter
-from delivery.console.shared.labels import two_lines
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.times import ago, due
 from delivery.models import Lane
-from delivery.standing import waiting_counts
 from delivery.standing.reading import lanes_in_state, standing_of_lanes, stopped_lanes
 from delivery.standing.vocabulary import IN_TROUBLE, Standing, State
 from delivery.states import LaneState
@@ -130,10 +128,8 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return self.back(request, text, level=messages.WARNING)
 
     def complete(self, rows: Sequence[Any]) -> None:
-        counted = waiting_counts.waiting_of_lanes([row.pk for row in rows])
         standings = standing_of_lanes(rows)
         for row in rows:
-            row.counted = counted.get(row.pk)
             row.standing = standings[row.pk]
 
     @admin.display(description="lane")
@@ -152,11 +148,9 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return ago(row.standing.since, now=timezone.now())
 
     @admin.display(description="waiting")
-    def waiting(self, row: Any) -> SafeString | str:
-        # The state is the subscriber's, which has messages in a mailbox or another lane, too.
-        if not row.counted and row.standing.state in (State.MOVING, State.SLOW):
-            return two_lines("0", "others are elsewhere")
-        return str(row.counted)
+    def waiting(self, row: Any) -> str:
+        """Return the number of the subscriber's: in the lane, a mailbox, a queue, and retries."""
+        return str(row.standing.waiting)
 
     @admin.display(description="cause")
     def cause(self, row: Any) -> str:

@@ -86,7 +86,7 @@ def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
         lane_id = row.pop("lane_id")
         blocks[lane_id].append(Block(**row))
     counted = waiting_counts.waiting_of_lanes(lane_ids)
-    standings = standing_of_lanes(lanes.values())
+    standings = standing_of_lanes(lanes.values(), is_counted=False)
     return [
         Strip(
             lane=lanes[lane_id],

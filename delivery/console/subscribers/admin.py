@@ -29,8 +29,6 @@ from delivery.console.shared.subscription_counts import active_subscriptions, su
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.form import SubscriberForm
 from delivery.console.subscribers.status import read_subscriber
-from delivery.models import Lane
-from delivery.standing import waiting_counts
 from delivery.standing.reading import standing_of_subscribers
 from subscriptions.models import Processing, Subscriber, SubscriptionStatus
 from subscriptions.models.subscriber import MatchMode
@@ -111,8 +109,6 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
 
     def complete(self, rows: Sequence[Any]) -> None:
         ids, now = [row.pk for row in rows], timezone.now()
-        lanes = dict(Lane.objects.filter(subscriber__in=ids).values_list("subscriber_id", "pk"))
-        counted = waiting_counts.waiting_of_lanes(list(lanes.values()))
         standings = standing_of_subscribers(ids)
         fetched = mailboxes.mailboxes_of_subscribers(ids, now=now)
         healths = health.health_of_subscribers(ids, now=now)
@@ -122,7 +118,6 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
             row.cost = costs[row.pk]
             row.mailbox = fetched.get(row.pk)
             row.standing = standings[row.pk]
-            row.waiting = counted.get(lanes[row.pk]) if row.pk in lanes else None
 
     @admin.display(description="processing")
     def sent(self, row: Subscriber) -> SafeString | str:
@@ -156,7 +151,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
 
     @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:
-        return row_buttons(row, backlog=row.waiting, cost=row.cost)
+        return row_buttons(row, backlog=row.standing.waiting, cost=row.cost)
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:
@@ -164,7 +159,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
 
     @admin.display(description="backlog")
     def backlog(self, row: Any) -> SafeString | str:
-        in_lane = str(row.waiting or 0)
+        waiting = str(row.standing.waiting)
         if row.mailbox is None:
-            return in_lane
-        return two_lines(in_lane, f"{row.mailbox.holds} in the mailbox")
+            return waiting
+        return two_lines(waiting, f"{row.mailbox.holds} in the mailbox")

@@ -10,8 +10,6 @@ from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.models import JournalEntry, Lane
-from delivery.standing import waiting_counts
-from delivery.standing.bounded_counts import Bounded
 from delivery.standing.reading import standing_of_subscribers, standing_of_subscriptions
 from delivery.standing.vocabulary import Standing
 from subscriptions.models import ConfigurationChange, Subscriber, Subscription
@@ -22,11 +20,10 @@ ENTRIES_SHOWN = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRow:
-    """A subscription with the waiting deliveries and the last day."""
+    """A subscription: how it stands, and the last day."""
 
     subscription: Subscription
     standing: Standing
-    waiting: Bounded | None
     health: RecentHealth
 
 
@@ -74,16 +71,12 @@ def latest_changes(of: Subscriber | Subscription) -> list[ConfigurationChange]:
 
 def _rows(found: Sequence[Subscription], *, now: datetime) -> list[SubscriptionRow]:
     ids = [subscription.pk for subscription in found]
-    counted, healths = (
-        waiting_counts.waiting_of_subscriptions(ids),
-        health.health_of_subscriptions(ids, now=now),
-    )
+    healths = health.health_of_subscriptions(ids, now=now)
     standings = standing_of_subscriptions(ids)
     return [
         SubscriptionRow(
             subscription=subscription,
             standing=standings[subscription.pk],
-            waiting=counted.get(subscription.pk),
             health=healths[subscription.pk],
         )
         for subscription in found

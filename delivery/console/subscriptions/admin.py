@@ -41,7 +41,7 @@ from delivery.console.subscriptions.shadowing import ShadowingAdmin
 from delivery.console.subscriptions.status import read_subscription
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
-from delivery.standing import retry_lane, waiting_counts
+from delivery.standing import retry_lane
 from delivery.standing.reading import standing_of_subscriptions
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
@@ -248,7 +248,6 @@ class SubscriptionAdmin(
         return {
             "status": read_subscription(row),
             "standing": standing_of_subscriptions(ids)[row.pk],
-            "backlog": waiting_counts.waiting_of_subscriptions(ids).get(row.pk),
             "cost": cost.cost_of_subscriptions(ids)[row.pk],
             "health": health.health_of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
             "mailbox": mailboxes.mailbox_of_subscription(row.pk, now=now),
@@ -266,13 +265,11 @@ class SubscriptionAdmin(
 
     def complete(self, rows: Sequence[Any]) -> None:
         ids = [row.pk for row in rows]
-        counted = waiting_counts.waiting_of_subscriptions(ids)
         healths = health.health_of_subscriptions(ids, now=timezone.now())
         costs = cost.cost_of_subscriptions(ids)
         standings = standing_of_subscriptions(ids)
         for row in rows:
             row.standing = standings[row.pk]
-            row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
             row.cost = costs[row.pk]
 
@@ -314,10 +311,9 @@ class SubscriptionAdmin(
 
     @admin.display(description="backlog")
     def backlog(self, row: Any) -> str:
-        if not row.waiting:
-            return "0"
-        return f"{row.waiting} held" if row.held_by is not None else str(row.waiting)
+        waiting = row.standing.waiting
+        return f"{waiting} held" if waiting and row.held_by is not None else str(waiting)
 
     @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:
-        return row_buttons(row, backlog=row.waiting, cost=row.cost)
+        return row_buttons(row, backlog=row.standing.waiting, cost=row.cost)

@@ -1,6 +1,6 @@
 -- The subscriptions that are STOPPED or DOWN. Begins with what stops them: lanes by lane_stopped,
 -- endpoints that are DOWN, and URLs by subscription_url.
-SELECT candidate.id
+SELECT candidate.id, stop.state
 FROM (
     SELECT subscription.id
     FROM delivery_stoppedlane lane

@@ -40,7 +40,7 @@ QUERIES = {
     "delivery.incident": 7,
     "delivery.incidentrule": 5,
     "delivery.journalentry": 7,
-    "delivery.lane": 9,
+    "delivery.lane": 10,
     "delivery.message": 9,
     "delivery.ownmessage": 6,
     # With the four statements of its time limit.
@@ -62,7 +62,7 @@ QUERIES = {
     "subscriptions.policy": 5,
     "subscriptions.publisher": 7,
     "subscriptions.signin": 7,
-    "subscriptions.subscriber": 12,
+    "subscriptions.subscriber": 11,
     "subscriptions.subscription": 13,
 }
 FEW, MANY = 2, 8

@@ -95,6 +95,48 @@ class TestQuietAndMoving:
         assert of(row).state == State.MOVING
 
 
+class TestWaiting:
+    def test_in_the_lane_the_retry_lane_a_queue_and_the_mailbox(self) -> None:
+        row = factories.subscription()
+        retry, queue = (Lane.objects.get(kind=kind, number=0) for kind in ("RETRY", "QUEUE"))
+        later = timezone.now() + timedelta(hours=1)
+        factories.delivery(subscription=row)
+        factories.delivery(subscription=row, skipped=True, attempts=1)
+        factories.delivery(subscription=row, lane=retry, attempts=1, next_attempt_at=later)
+        groups = factories.event_type(kind=Kind.QUEUE)
+        grouped = factories.subscription(subscriber=row.subscriber, event_type=groups)
+        factories.delivery(subscription=grouped, lane=queue, queue_group=0)
+        box = factories.subscription(subscriber=row.subscriber, mode=Mode.PULL)
+        factories.delivery(subscription=box)
+        factories.delivery(subscription=box, next_attempt_at=later)
+        factories.delivery(Status.IN_FLIGHT, subscription=box)
+        factories.delivery(Status.DELIVERED, subscription=box)
+        assert [str(of(part).waiting) for part in (row, grouped, box)] == ["3", "1", "3"]
+        assert str(of_owner(row).waiting) == "7"
+        (mailbox,) = standing_of_mailboxes([row.subscriber_id]).values()
+        assert str(mailbox.waiting) == "3"
+
+    def test_of_a_subscriber_up_to_the_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("delivery.standing.waiting_counts.WAITING_LIMIT", 3)
+        rows = [factories.subscription(subscriber=factories.subscriber())]
+        rows.append(factories.subscription(subscriber=rows[0].subscriber))
+        for row in rows * 2:
+            factories.delivery(subscription=row)
+        assert (str(of(rows[0]).waiting), str(of_owner(rows[0]).waiting)) == ("2", "3+")
+
+    def test_held_deliveries_count_where_nothing_may_be_sent(self) -> None:
+        row = factories.subscription(subscriber=factories.subscriber())
+        held = factories.subscription(subscriber=row.subscriber, status="HELD")
+        factories.delivery(subscription=row)
+        for _ in range(2):
+            factories.delivery(subscription=held)
+        assert str(of_owner(row).waiting) == "1"
+        # A release of the subscriber would not send those that are held by themselves.
+        hold_owner(row.subscriber, actor="ann")
+        assert str(of_owner(row).waiting) == "1"
+        assert [str(of(part).waiting) for part in (row, held)] == ["1", "2"]
+
+
 class TestSlow:
     def test_the_oldest_is_older_than_the_rule(self) -> None:
         row = factories.subscription()
@@ -293,6 +335,12 @@ class TestQueueGroup:
         assert [of(row).state for row in rows] == [State.DOWN] * 2
         assert self.group(first).state == State.STOPPED
 
+    def test_a_message_for_several_workers_waits_once(self) -> None:
+        first = worker()
+        for row in (first, worker(first)):
+            queued(row)
+        assert str(self.group(first).waiting) == "1"
+
     def test_groups_of_an_event_type_stand_apart(self) -> None:
         down = worker()
         other = factories.subscription(event_type=down.event_type, header_filter_string="b")
@@ -316,7 +364,7 @@ def test_the_cost_does_not_grow_with_the_rows(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     owners = [factories.subscription().subscriber_id for _ in range(5)]
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         standing_of_subscribers(owners)
 
 

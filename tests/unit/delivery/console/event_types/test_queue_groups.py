@@ -137,7 +137,7 @@ class TestGroupsOfAnEventType:
         factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         jobs.publish()
         first, second = queue_groups.groups_of_event_type(jobs.event_type)
-        assert (first.condition, first.active, first.inactive, str(first.waiting)) == (
+        assert (first.condition, first.active, first.inactive, str(first.standing.waiting)) == (
             "$$->'Body'->>'size' = 'large'",
             2,
             1,

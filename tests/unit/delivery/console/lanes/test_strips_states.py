@@ -113,8 +113,11 @@ def test_the_filter_keeps_the_lanes_that_are_shown_so(state: State) -> None:
     assert expected
 
 
-def test_a_subscriber_whose_messages_are_in_a_mailbox_moves_with_an_empty_lane() -> None:
-    factories.delivery(subscription=factories.subscription(mode=Mode.PULL))
+def test_an_empty_lane_shows_what_waits_for_its_subscriber_elsewhere() -> None:
+    box = factories.subscription(mode=Mode.PULL)
+    for _ in range(3):
+        factories.delivery(subscription=box)
     client = Client()
     client.force_login(User.objects.create_superuser("ann"))
-    assert "others are elsewhere" in client.get("/admin/delivery/lane/?state=MOVING").text
+    (row,) = client.get("/admin/delivery/lane/?state=MOVING").context["cl"].result_list
+    assert (row.subscriber, str(row.standing.waiting)) == (box.subscriber, "3")

@@ -93,7 +93,7 @@ class TestSubscriberPage:
         factories.delivery(subscription=head.subscription)
         other = factories.subscription("invoices", subscriber=head.subscription.subscriber)
         status = read_subscriber(head.subscription.subscriber, now=timezone.now())
-        assert [(row.subscription, str(row.waiting)) for row in status.subscriptions] == [
+        assert [(row.subscription, str(row.standing.waiting)) for row in status.subscriptions] == [
             (head.subscription, "2"),
             (other, "0"),
         ]
@@ -120,7 +120,7 @@ class TestSubscriberPage:
         for _ in range(20):
             subscription = factories.subscription(subscriber=head.subscription.subscriber)
             factories.delivery(subscription=subscription)
-        with django_assert_max_num_queries(18):
+        with django_assert_max_num_queries(19):
             refresh(ann, f"{ROOT}/subscriber/{head.subscription.subscriber_id}/")
 
     def test_saving_the_form_leads_to_it(self, ann: Client) -> None:
