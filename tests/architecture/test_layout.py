@@ -34,6 +34,15 @@ def test_the_readme_shows_the_top_level() -> None:
     assert {name for name in top if not name.startswith(".")} <= TOP
 
 
+def test_no_file_is_a_link_out_of_the_checkout() -> None:
+    """A link to a folder of the machine that made the commit means nothing in a clone."""
+    modes = subprocess.run(
+        ["git", "ls-files", "--stage"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert modes
+    assert [line for line in modes if line.startswith("120000")] == []
+
+
 def test_the_readme_can_be_read_in_five_minutes() -> None:
     assert (CHECKOUT / "README.md").stat().st_size <= 10_000
 
