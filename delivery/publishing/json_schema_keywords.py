@@ -59,6 +59,8 @@ def _timed(keyword: _Keyword) -> _Keyword:
 def _is_found(pattern: str, text: str) -> bool:
     _check_time_limit()
     compiled = schema_pattern(pattern)
+    # Compiling may have taken the time that was left.
+    _check_time_limit()
     if len(text) > compiled.max_text_length:
         raise OutOfTimeError
     return compiled.is_found_in(text)

@@ -1,22 +1,30 @@
-"""The patterns of JSON Schema: regular expressions of ECMA-262, searched in linear time.
+"""The patterns of JSON Schema: close to ECMA-262, as `jsonschema-rs` reads it, in linear time.
 
 Python's `re` backtracks: given `^(a+)+$` and thirty letters, it does not return. The engine of
 `jsonschema-rs` follows all alternatives at once, so it has no look-around and no back-references.
-It holds the interpreter lock while it searches, and nothing can abort it.
+It holds the interpreter lock while it compiles and searches, and nothing can abort it.
+
+The dialect is that of ECMA-262 with flag `u`, without escapes of surrogates, flags in groups and
+`--` in brackets. Some patterns are accepted that ECMA-262 refuses, such as `a++`.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from jsonschema_rs import Draft202012Validator, FancyRegexOptions, RegexOptions
+from jsonschema_rs import Draft202012Validator, RegexOptions
 
 MAX_PATTERN_LENGTH = 10_000
-# Bytes of a compiled pattern. `.{1,900}` has about 1 MB, because `.` is any character of Unicode.
-_SIZES = [2**exponent for exponent in range(10, 21)]
-# Bytes of the pattern times characters of the text. At worst, for `[ab]*a[ab]{1000}c` and a random
-# text, this takes about a second; nearly all searches take a thousandth of it.
-_MAX_WORK = 2 * 10**10
+# Bytes of a compiled pattern. `.{1,1900}` has 2.6 MB, because `.` is any character of Unicode.
+_SIZES = [round(2 ** (quarters / 4)) for quarters in range(40, 93)]
+# Most patterns of the greatest length have fewer bytes, as long as they do not repeat.
+_SIZE_WITHOUT_COUNTS = 2**25
+# Characters of the text times bytes of the pattern, and some more bytes for the least work per
+# character. The worst search found, of `(?:a?){5000}[cd]` in many `a`, took 0.9 s of processor
+# time; nearly all searches take a thousandth of that.
+_MAX_WORK = 10**10
+_LEAST_BYTES = 5_000
 
 
 class PatternError(ValueError):
@@ -35,26 +43,113 @@ class SchemaPattern:
         return self.validator.is_valid(text)
 
 
-@lru_cache(maxsize=500)
 def schema_pattern(pattern: str) -> SchemaPattern:
     """Return the compiled pattern; raises PatternError."""
+    compiled = _pattern_or_refusal(pattern)
+    if isinstance(compiled, str):
+        raise PatternError(compiled)
+    return compiled
+
+
+@lru_cache(maxsize=500)
+def _pattern_or_refusal(pattern: str) -> SchemaPattern | str:
     if len(pattern) > MAX_PATTERN_LENGTH:
-        raise PatternError(f"it is longer than {MAX_PATTERN_LENGTH} characters")
-    for size in _SIZES:
-        with suppress(ValueError):
-            return SchemaPattern(_compiled(pattern, RegexOptions(size)), _MAX_WORK // size)
-    raise PatternError(_why_refused(pattern))
+        return f"it is longer than {MAX_PATTERN_LENGTH} characters"
+    try:
+        translated = _translated(pattern)
+    except PatternError as error:
+        return str(error)
+    validator = _compiled(translated, _SIZES[-1])
+    if validator is None:
+        return _why_not_compiled(translated)
+    too_small, enough = -1, len(_SIZES) - 1
+    while enough - too_small > 1:
+        middle = (too_small + enough) // 2
+        smaller = _compiled(translated, _SIZES[middle])
+        if smaller is None:
+            too_small = middle
+        else:
+            validator, enough = smaller, middle
+    return SchemaPattern(validator, _MAX_WORK // (_LEAST_BYTES + _SIZES[enough]))
 
 
-def _compiled(pattern: str, options: RegexOptions | FancyRegexOptions) -> Draft202012Validator:
-    return Draft202012Validator({"pattern": pattern}, pattern_options=options, offline=True)
-
-
-def _why_refused(pattern: str) -> str:
+def _compiled(translated: str, size: int) -> Draft202012Validator | None:
     with suppress(ValueError):
-        _compiled(pattern, RegexOptions())
+        return Draft202012Validator(
+            {"pattern": translated}, pattern_options=RegexOptions(size), offline=True
+        )
+    return None
+
+
+def _why_not_compiled(translated: str) -> str:
+    if _compiled(_COUNTS.sub(_without_count, translated), _SIZE_WITHOUT_COUNTS):
         return "it is too large; make it shorter, or its {n} smaller"
-    with suppress(ValueError):
-        _compiled(pattern, FancyRegexOptions())
-        return "look-around and back-references are not supported; write it without them"
-    return "it is no regular expression of ECMA-262, as JSON Schema has them, or is nested too deep"
+    return "its syntax is not supported here, or it is nested too deep, or too large"
+
+
+# Escapes and brackets are matched so that no count is found within them.
+_COUNTS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\{([0-9]{1,9})(?:,([0-9]{0,9}))?\}", re.DOTALL)
+
+
+def _without_count(match: re.Match[str]) -> str:
+    least, most = match[1], match[2]
+    is_count = least is not None and (not most or int(least) <= int(most))
+    return "{1}" if is_count else match[0]
+
+
+# The library translates an escape in brackets in linear time, but the same escape outside of
+# brackets, and `\c` everywhere, in quadratic time: minutes for the longest pattern.
+_TOKENS = re.compile(
+    r"""
+    \[ (?:\\.|[^\]\\])* \]?
+    | (?P<unsupported> \\[1-9] | \\k | \(\?<?[=!] )
+    | (?P<flags> \(\?(?![:<])[!-~]? )
+    | (?P<unknown> \\[AUaz] )
+    | \\c[A-Za-z] | \\0(?![0-9]) | \\. | \.
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_IN_BRACKETS = re.compile(r"\\c[A-Za-z]|\\0(?![0-9])|\\.|[\[&~]", re.DOTALL)
+_OUTSIDE = {
+    **{rf"\{letter}": rf"[\{letter}]" for letter in "dDsSwW"},
+    r"\b": r"(?-u:\b)",
+    r"\B": r"(?-u:\B)",
+    r"\<": "<",
+    r"\>": ">",
+    r"\0": r"\x00",
+    ".": r"[^\n\r\u2028\u2029]",
+    "[]": r"[^\s\S]",
+    "[^]": r"[\s\S]",
+}
+_INSIDE = {r"\b": r"\x08", r"\0": r"\x00", "[": r"\[", "&": r"\&", "~": r"\~"}
+
+
+def _translated(pattern: str) -> str:
+    """Return the pattern in the library's words, which it reads soon, with the same meaning.
+
+    Raises PatternError.
+    """
+    return _TOKENS.sub(_outside, pattern)
+
+
+def _outside(match: re.Match[str]) -> str:
+    token = match[0]
+    if match["unsupported"]:
+        raise PatternError(
+            "look-around and back-references are not supported; write it without them"
+        )
+    if match["flags"] or match["unknown"]:
+        raise PatternError(f"its {token} is not supported here")
+    if token in _OUTSIDE:
+        return _OUTSIDE[token]
+    if token[0] == "[":
+        return "[" + _IN_BRACKETS.sub(_inside, token[1:])
+    return _control(token)
+
+
+def _inside(match: re.Match[str]) -> str:
+    return _INSIDE.get(match[0]) or _control(match[0])
+
+
+def _control(token: str) -> str:
+    return rf"\x{ord(token[2]) % 32:02x}" if len(token) == 3 and token[1] == "c" else token

@@ -13,6 +13,7 @@ from delivery.management.doctor.archive import check_archive
 from delivery.management.doctor.endpoints import check_endpoints, send_test_messages
 from delivery.management.doctor.findings import CheckResult, Severity, check_report
 from delivery.management.doctor.installation import check_installation
+from delivery.management.doctor.schemas import check_schemas
 from delivery.management.doctor.standing import check_standing
 from subscriptions.values.built_in_receivers import built_in_receivers
 
@@ -20,8 +21,8 @@ from subscriptions.values.built_in_receivers import built_in_receivers
 class Command(BaseCommand):
     help = (
         "Check the base URL and its proxy (do FILTER_STRING and answers to callbacks arrive?), "
-        "the clock, the disk, the archive, which subscriptions are STOPPED or DOWN, and each "
-        "endpoint's name, network, connection and certificate. "
+        "the clock, the disk, the archive, stored JSON Schemas, which subscriptions are STOPPED or "
+        "DOWN, and each endpoint's name, network, connection and certificate. "
         "Exits with 1 when a check failed. Run it on each machine that sends."
     )
 
@@ -48,6 +49,7 @@ def _findings(url: str, *, with_test_messages: bool) -> list[CheckResult]:
     with temporary_key() as key:
         findings = list(check_installation(url, key=key, home=environment.home))
     findings.append(check_archive(environment.history_url))
+    findings += check_schemas()
     findings += check_standing()
     findings += check_endpoints(
         allowed_networks=environment.allowed_networks,

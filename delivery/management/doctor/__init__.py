@@ -1,1 +1,1 @@
-"""Checks of an installation from outside: proxy, clock, disk, and the endpoints it sends to."""
+"""Checks of an installation from outside: proxy, clock, disk, stored schemas, endpoints."""
