@@ -90,9 +90,9 @@ def standing_of_lanes(lanes: Collection[Lane], *, is_counted: bool = True) -> di
     }
 
 
-def stopped_lanes() -> QuerySet[Lane]:
-    """Return the lanes that the overview shows as blocked."""
-    return Lane.objects.filter(pk__in=[id for (id,) in rows("stopped_lane_ids", {})])
+def stopped_subscribers() -> dict[int, bool]:
+    """Return the STOPPED subscribers, longest first: True for those stopped only by URLs."""
+    return dict(rows("stopped_subscribers", {}))
 
 
 def stopped_counts() -> dict[Cause, int]:

@@ -18,14 +18,12 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.state_cell import state_cell
 from delivery.console.shared.times import ago, due
 from delivery.models import Lane
-from delivery.standing.reading import lanes_in_state, standing_of_lanes, stopped_lanes
+from delivery.standing.reading import lanes_in_state, standing_of_lanes
 from delivery.standing.vocabulary import IN_TROUBLE, Standing, State
 from delivery.states import LaneState
 from delivery.support import unblock
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
-# The lanes that the overview counts; a subscriber is STOPPED by a URL, too.
-STOPPED_LANES = "BLOCKED or SUSPENDED"
 
 
 class StateFilter(ChoiceFilter):
@@ -33,11 +31,9 @@ class StateFilter(ChoiceFilter):
 
     title = "State"
     parameter_name = "state"
-    offered = [*(str(state) for state in State), STOPPED_LANES]
+    offered = [str(state) for state in State]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Lane]) -> QuerySet[Lane]:
-        if self.typed() == STOPPED_LANES:
-            return queryset.filter(pk__in=stopped_lanes().values("pk"))
         if self.typed() in _STOPPED:
             return queryset.filter(state=self.typed())
         if self.typed() not in list(State):

@@ -21,10 +21,10 @@ from delivery.models import Incident
 from delivery.standing import callback_lane, retry_lane
 from delivery.standing.bounded_counts import BACKLOG_LIMIT, Bounded
 from delivery.standing.callback_lane import CallbackLane
-from delivery.standing.reading import stopped_counts
+from delivery.standing.reading import standing_of_subscribers, stopped_subscribers
 from delivery.standing.retry_lane import RetryLane
-from delivery.standing.vocabulary import Cause
-from subscriptions.models import Subscription
+from delivery.standing.vocabulary import Standing
+from subscriptions.models import Subscriber, Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
 RATE_ROWS = 20_000
@@ -38,7 +38,9 @@ class Overview:
     """The values of the first page; `held` and `in_mailboxes` are parts of `backlog`.
 
     `oldest_at` is the oldest delivery to be sent, without mailboxes and held deliveries. `holdings`
-    are the subscribers and subscriptions on hold. `lanes` are the first of the `stopped` lanes.
+    are the subscribers and subscriptions on hold. `stopped` counts the STOPPED subscribers. `lanes`
+    are the lanes stopped longest, of CONCURRENT subscribers too, of which only endpoints are DOWN;
+    `by_url` are the subscribers that only URLs stop.
     `moving` are the other lanes with the oldest waiting deliveries.
     """
 
@@ -52,6 +54,9 @@ class Overview:
     in_doubt: Bounded
     stopped: int
     lanes: list[StoppedLane]
+    more_lanes: bool
+    by_url: list[tuple[Subscriber, Standing]]
+    more_by_url: bool
     moving: list[Strip]
     more_moving: bool
     holdings: list[HeldRow]
@@ -72,11 +77,6 @@ class Overview:
     may_hold_all: bool
 
     @property
-    def unlisted(self) -> int:
-        """The number of stopped lanes counted only."""
-        return self.stopped - len(self.lanes)
-
-    @property
     def suspended(self) -> int:
         return sum(lane.is_suspended for lane in self.lanes)
 
@@ -89,6 +89,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT, "lanes": MOVING_SHOWN + 1})
     moving = backlog["moving_lanes"]
     lanes = stopped_lanes.read_stopped_lanes(limit=stopped_lanes.SHOWN + 1)
+    stopped = stopped_subscribers()
+    by_url = [id for id, is_by_url in stopped.items() if is_by_url]
     held = holds.read_held(limit=holds.SHOWN + 1)
     groups = queue_groups.groups_down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.mailboxes_with_messages(limit=mailboxes.SHOWN + 1, now=now)
@@ -104,8 +106,11 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_mailboxes=Bounded(backlog["in_mailboxes"], BACKLOG_LIMIT),
         oldest_at=backlog["oldest_at"],
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
-        stopped=_count_stopped() if len(lanes) > stopped_lanes.SHOWN else len(lanes),
+        stopped=len(stopped),
         lanes=lanes[: stopped_lanes.SHOWN],
+        more_lanes=len(lanes) > stopped_lanes.SHOWN,
+        by_url=_with_standing(by_url[: stopped_lanes.SHOWN]),
+        more_by_url=len(by_url) > stopped_lanes.SHOWN,
         # Without those emptied since.
         moving=[strip for strip in strips.read_strips(moving[:MOVING_SHOWN]) if strip.blocks],
         more_moving=len(moving) > MOVING_SHOWN,
@@ -128,6 +133,6 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     )
 
 
-def _count_stopped() -> int:
-    counts = stopped_counts()
-    return sum(counts.get(cause, 0) for cause in (Cause.BLOCKED, Cause.SUSPENDED))
+def _with_standing(ids: list[int]) -> list[tuple[Subscriber, Standing]]:
+    standings, found = standing_of_subscribers(ids), Subscriber.objects.in_bulk(ids)
+    return [(found[id], standings[id]) for id in ids if id in found]

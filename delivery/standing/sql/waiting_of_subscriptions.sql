@@ -1,7 +1,7 @@
 -- Counts the open deliveries of the subscriptions of each thing, held deliveries included, up to a
 -- limit: in the subscriber's lane and the shared lanes on delivery_pending, in the mailbox on
--- delivery_in_mailbox, delivery_delayed and delivery_leased. The ORDER BY of these indexes keeps the
--- planner, whatever the statistics say, from an index over all deliveries ever made.
+-- delivery_in_mailbox, delivery_delayed and delivery_leased. The ORDER BY of these indexes keeps
+-- the planner, whatever the statistics say, from an index over all deliveries ever made.
 WITH part AS MATERIALIZED (
     SELECT thing, subscription_id
     FROM unnest(%(things)s::integer[], %(subscriptions)s::bigint[]) AS part (thing, subscription_id)

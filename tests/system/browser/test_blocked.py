@@ -64,7 +64,7 @@ def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:
     ann.page.get_by_role("button", name="Deactivate", exact=True).click()
-    expect(ann.page.get_by_text("No subscriber is blocked.")).to_be_visible()
+    expect(ann.page.get_by_text("No subscriber is stopped.")).to_be_visible()
     assert Subscription.objects.get(name="down").status == "INACTIVE"
     ann.photograph("overview-undo")
 
@@ -113,4 +113,4 @@ def test_the_overview_notices_by_itself_and_keeps_the_keyboard_where_it_was(
     expect(ann.page.get_by_text("503: overloaded")).to_be_visible()
     expect(ann.page.get_by_role("button", name="Retry now")).to_be_focused()
     Lane.objects.update(state=LaneState.IDLE)
-    expect(ann.page.get_by_text("No subscriber is blocked.")).to_be_visible()
+    expect(ann.page.get_by_text("No subscriber is stopped.")).to_be_visible()

@@ -34,7 +34,7 @@ def test_one_click_holds_a_blocked_subscriber_and_another_undoes_it(
     ann.photograph("overview-blocked-hold")
     press(ann.page, "Hold crm")
     expect(ann.page.get_by_text("crm is HELD")).to_be_visible()
-    expect(ann.page.get_by_text("No subscriber is blocked.")).to_be_visible()
+    expect(ann.page.get_by_text("No subscriber is stopped.")).to_be_visible()
     held = ann.page.locator("section", has_text="Held by a person")
     expect(held).to_contain_text("by ann")
     ann.photograph("overview-held")

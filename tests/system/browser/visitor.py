@@ -30,7 +30,7 @@ class ConsoleVisitor:
         self.page.get_by_label("Username").fill(name)
         self.page.get_by_label("Password").fill(PASSWORD)
         self.page.get_by_role("button", name="Log in").click()
-        self.page.get_by_role("heading", name="Blocked subscribers").wait_for()
+        self.page.get_by_role("heading", name="Stopped subscribers").wait_for()
 
     def photograph(self, name: str, *, is_checked: bool = False) -> None:
         """Insist that the page fits its window, wide or narrow; save screenshots if asked.

@@ -61,7 +61,7 @@ def test_a_newcomer_sees_the_first_message_delivered_and_then_one_retried(
     assert 1 <= clicks(page) <= MOST_CLICKS
 
     page.goto("/admin/")
-    page.get_by_role("heading", name="Blocked subscribers").wait_for()
+    page.get_by_role("heading", name="Stopped subscribers").wait_for()
     expect(page.get_by_role("heading", name="First steps")).to_have_count(0)
 
     page.go_back()

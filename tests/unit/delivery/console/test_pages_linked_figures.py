@@ -108,6 +108,9 @@ def make_more() -> None:
         worker = factories.subscription(event_type=group)
         queue = Lane.objects.get(kind=LaneKind.QUEUE, number=0)
         factories.endpoint_down(factories.delivery(subscription=worker, lane=queue, queue_group=0))
+    policy = factories.policy("workfront-48h")
+    frozen = factories.subscription(endpoint="https://frozen.example/", policy=policy)
+    UrlHealth.objects.create(url=frozen.endpoint, state=UrlState.FROZEN)
     for number in range(3):
         UrlHealth.objects.create(
             url=f"https://disabled.example/{number}",

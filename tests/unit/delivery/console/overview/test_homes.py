@@ -75,7 +75,7 @@ def test_support_begins_with_what_failed() -> None:
 @pytest.mark.django_db
 def test_administrators_begin_with_the_board() -> None:
     page = home_of("Administrators")
-    assert "Blocked subscribers" in page
+    assert "Stopped subscribers" in page
     assert "Failed, of the messages" not in page
 
 

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from delivery.console.overview import page as overview
 from delivery.console.overview.page import Overview
-from delivery.models import Delivery, Lane, Message
+from delivery.models import Delivery, Lane, Message, UrlHealth, UrlState
 from delivery.standing import bounded_counts
 from delivery.standing.bounded_counts import Bounded
 from delivery.states import Status
@@ -202,9 +202,9 @@ class TestPage:
     ) -> None:
         for _ in range(12):
             block(factories.delivery())
-        # Session and user, nine of the overview's own, whether there are subscriptions, and the
+        # Session and user, ten of the overview's own, whether there are subscriptions, and the
         # card of the first steps.
-        with django_assert_num_queries(19):
+        with django_assert_num_queries(20):
             refresh(ann, INDEX, "overview-now")
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:
@@ -268,6 +268,21 @@ def test_a_bounded_number_shows_that_there_are_more() -> None:
 
 
 @pytest.mark.django_db
+def test_a_subscriber_that_only_its_url_stops_is_stopped(ann: Client) -> None:
+    block(factories.delivery())
+    row = factories.delivery(
+        subscription=factories.subscription(policy=factories.policy("workfront-48h"))
+    ).subscription
+    UrlHealth.objects.create(url=row.endpoint, state=UrlState.FROZEN, failures_in_row=7)
+    page = ann.get("/admin/")
+    assert page.context["overview"].stopped == 2
+    assert [subscriber for subscriber, _ in page.context["overview"].by_url] == [row.subscriber]
+    assert "7 attempts at its URL failed in a row" in page.text
+    listed = ann.get("/admin/delivery/lane/?state=STOPPED").context["cl"].result_list
+    assert len(listed) == 2
+
+
+@pytest.mark.django_db
 def test_of_many_stopped_lanes_the_first_are_listed_and_the_others_counted(
     ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +290,7 @@ def test_of_many_stopped_lanes_the_first_are_listed_and_the_others_counted(
     for _ in range(5):
         block(factories.delivery(Status.PENDING))
     text = " ".join(ann.get("/admin/").text.split())
-    assert "the first 2 listed below" in text
-    assert "The 2 longest-stopped lanes; 3 more are in" in text
+    assert "> 5 </p>" in text
+    assert "subscribers, the first listed below" in text
+    assert "These are stopped longest; the others are in" in text
     assert text.count("Skip this message") == 2
