@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from delivery.database.queries import named_rows, rows
+from delivery.database.queries import named_row, named_rows, rows
 from delivery.models import Lane
 from delivery.standing import waiting_counts
 from delivery.standing.vocabulary import (
@@ -24,6 +25,9 @@ from delivery.standing.vocabulary import (
 )
 from delivery.standing.waiting_counts import Thing
 from subscriptions.models import Mode, Subscriber, SubscriberStatus, Subscription
+
+# Settled deliveries of a subscription that are searched for a DELIVERED.
+_SEARCHED = 100
 
 
 def standing_of_subscriptions(ids: Collection[int]) -> dict[int, Standing]:
@@ -88,6 +92,18 @@ def standing_of_lanes(lanes: Collection[Lane], *, is_counted: bool = True) -> di
         )
         for lane in lanes
     }
+
+
+def last_delivered(standing: Standing, *, subscriptions: Collection[int]) -> datetime | None:
+    """Return when the newest message of these subscriptions was delivered, if they are QUIET.
+
+    Searches the newest settled deliveries of each.
+    """
+    if standing.state != State.QUIET:
+        return None
+    wanted = {"subscriptions": list(subscriptions), "searched": _SEARCHED}
+    at: datetime | None = named_row("last_delivered", wanted)["at"]
+    return at
 
 
 def stopped_subscribers() -> dict[int, bool]:

@@ -10,7 +10,11 @@ from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.models import JournalEntry, Lane
-from delivery.standing.reading import standing_of_subscribers, standing_of_subscriptions
+from delivery.standing.reading import (
+    last_delivered,
+    standing_of_subscribers,
+    standing_of_subscriptions,
+)
 from delivery.standing.vocabulary import Standing
 from subscriptions.models import ConfigurationChange, Subscriber, Subscription
 
@@ -29,9 +33,13 @@ class SubscriptionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSubscriber:
-    """The values of the page; `blocked` is None unless the lane is stopped."""
+    """The values of the page; `blocked` is None unless the lane is stopped.
+
+    `last_delivered_at` is that of the shown subscriptions, and None unless the subscriber is QUIET.
+    """
 
     standing: Standing
+    last_delivered_at: datetime | None
     strip: Strip | None
     blocked: StoppedLane | None
     subscriptions: list[SubscriptionRow]
@@ -50,8 +58,11 @@ def read_subscriber(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber
         .defer("headers", "auth")
         .order_by("position", "pk")[: SUBSCRIPTIONS_SHOWN + 1]
     )
+    standing = standing_of_subscribers([subscriber.pk])[subscriber.pk]
+    shown = [subscription.pk for subscription in found[:SUBSCRIPTIONS_SHOWN]]
     return ShownSubscriber(
-        standing=standing_of_subscribers([subscriber.pk])[subscriber.pk],
+        standing=standing,
+        last_delivered_at=last_delivered(standing, subscriptions=shown),
         strip=strips[0] if strips else None,
         blocked=stopped[0] if stopped else None,
         subscriptions=_rows(found[:SUBSCRIPTIONS_SHOWN], now=now),

@@ -42,7 +42,7 @@ from delivery.console.subscriptions.status import read_subscription
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
 from delivery.standing import retry_lane
-from delivery.standing.reading import standing_of_subscriptions
+from delivery.standing.reading import last_delivered, standing_of_subscriptions
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY
@@ -245,9 +245,11 @@ class SubscriptionAdmin(
 
     def status_values(self, row: Subscription, request: HttpRequest) -> dict[str, Any]:
         now, ids = timezone.now(), [row.pk]
+        standing = standing_of_subscriptions(ids)[row.pk]
         return {
             "status": read_subscription(row),
-            "standing": standing_of_subscriptions(ids)[row.pk],
+            "standing": standing,
+            "last_delivered_at": last_delivered(standing, subscriptions=ids),
             "cost": cost.cost_of_subscriptions(ids)[row.pk],
             "health": health.health_of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
             "mailbox": mailboxes.mailbox_of_subscription(row.pk, now=now),

@@ -136,6 +136,20 @@ class TestSubscriberPage:
         assert answer.headers["Location"] == f"{ROOT}/subscriber/{made.pk}/"
 
 
+class TestLastDelivered:
+    def test_a_quiet_thing_says_when_it_was_last_delivered_to(self, ann: Client) -> None:
+        row = factories.delivery(Status.DELIVERED).subscription
+        factories.delivery(Status.REJECTED, subscription=row)
+        addresses = (f"{ROOT}/subscription/{row.pk}/", f"{ROOT}/subscriber/{row.subscriber_id}/")
+        for address in addresses:
+            assert "no waiting deliveries, last delivered" in " ".join(
+                ann.get(address).text.split()
+            )
+        factories.delivery(subscription=row)
+        for address in addresses:
+            assert "last delivered" not in ann.get(address).text
+
+
 class TestSubscriptionPage:
     def test_shows_its_last_failures_newest_first(self, head: Delivery, ann: Client) -> None:
         failed = [
