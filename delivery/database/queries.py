@@ -124,13 +124,14 @@ def array(values: Iterable[float | None]) -> str:
 def reading_one_moment() -> Iterator[None]:
     """Make all statements on Django's connection read the database as of one moment.
 
-    Writes fail. In an open transaction it changes nothing.
+    Writes fail. In an open transaction, only this holds.
     """
-    if connection.in_atomic_block:
-        yield
-        return
+    # The end of a savepoint restores the old value.
+    settings = "SET LOCAL transaction_read_only = on"
+    if not connection.in_atomic_block:
+        settings = f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; {settings}"
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute(settings)
         yield
 
 

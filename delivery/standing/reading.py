@@ -31,8 +31,9 @@ _SEARCHED = 100
 
 
 def standing_of_subscriptions(ids: Collection[int]) -> dict[int, Standing]:
-    """Return how each of these subscriptions stands; those that are gone are left out."""
-    found = {row["subscription_id"]: _standing(row) for row in _rows(subscriptions=ids)}
+    """Return how each of these subscriptions stands; those deleted meanwhile are QUIET."""
+    found = {id: Standing() for id in ids}
+    found |= {row["subscription_id"]: _standing(row) for row in _rows(subscriptions=ids)}
     return _with_waiting(found, {id: [part] for id, part in found.items()})
 
 
@@ -41,13 +42,13 @@ def standing_of_subscribers(
 ) -> dict[int, Standing]:
     """Return how each of these subscribers stands, by all its subscriptions.
 
-    `waiting` is 0 unless `is_counted`.
+    Those deleted meanwhile are QUIET. `waiting` is 0 unless `is_counted`.
     """
     found = _by_owner(_rows(subscribers=ids), is_counted=is_counted)
     empty = set(ids) - found.keys()
     if empty:
-        statuses = Subscriber.objects.filter(pk__in=empty).values_list("pk", "status")
-        found |= {id: _of_none(status) for id, status in statuses}
+        statuses = dict(Subscriber.objects.filter(pk__in=empty).values_list("pk", "status"))
+        found |= {id: _of_none(statuses.get(id, SubscriberStatus.ACTIVE)) for id in empty}
     return found
 
 

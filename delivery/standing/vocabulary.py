@@ -16,8 +16,8 @@ A person's decision comes first: nothing is tried meanwhile, so earlier failures
 view `delivery_subscriptionstanding` has this order, and nothing else decides.
 
 A subscriber, a mailbox and a queue group stand as the worst of their sendable parts, in the order
-STOPPED, DOWN, SLOW, MOVING, QUIET; if there is no such part, HELD before INACTIVE. A queue group of
-which every endpoint is DOWN is STOPPED.
+STOPPED, DOWN, SLOW, MOVING, QUIET; if there is no such part, HELD before INACTIVE. A queue group is
+STOPPED if every endpoint is STOPPED or DOWN, and DOWN if some are.
 """
 
 from collections.abc import Collection
@@ -145,10 +145,14 @@ def waiting_parts(parts: Collection[Standing]) -> list[Standing]:
 
 
 def group_of(endpoints: Collection[Standing]) -> Standing:
-    """Return how a queue group of these endpoints stands."""
+    """Return how a queue group of these endpoints stands.
+
+    It is STOPPED if every sendable endpoint is in trouble, and DOWN if some are.
+    """
     group = worst_of(endpoints)
-    is_stopped = group.state == State.DOWN and group.down == group.parts
-    return replace(group, state=State.STOPPED) if is_stopped else group
+    if group.state not in IN_TROUBLE:
+        return group
+    return replace(group, state=State.STOPPED if group.down == group.parts else State.DOWN)
 
 
 def _badness(part: Standing) -> tuple[int, float]:

@@ -1,6 +1,6 @@
 """Incidents in the console: Support's inbox, a page for each, and the buttons of both."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery.console.incidents import rows
-from delivery.console.incidents.status import read_incident
+from delivery.console.incidents.status import ShownIncident, read_incident
 from delivery.console.shared.base import ReadOnly, actor_of, id_of
 from delivery.console.shared.input_filters import ExactText, choice_filter
 from delivery.console.shared.labels import two_lines
@@ -103,6 +103,11 @@ class IncidentAdmin(ReadOnly, CompletedList, StatusAdmin):
 
     def status_rows(self) -> QuerySet[Incident]:
         return Incident.objects.exclude(state=IncidentState.WATCHED)
+
+    def seen_message(self, values: Mapping[str, Any]) -> int | None:
+        shown: ShownIncident = values["shown"]
+        has_answer = shown.sample is not None and shown.sample.answer is not None
+        return shown.facts.message_id if has_answer else None
 
     def status_values(self, row: Incident, request: HttpRequest) -> dict[str, Any]:
         user = request.user

@@ -21,7 +21,7 @@ from delivery.models import (
     Resubmission,
 )
 from delivery.standing.bounded_counts import Bounded
-from delivery.support.payload import Payload, log_view, may_see_payload, payload_of
+from delivery.support.payload import Payload, may_see_payload, payload_of
 
 SHOWN_ALERTS = 20
 SHOWN_JOBS = 5
@@ -55,7 +55,7 @@ class ShownIncident:
 def read_incident(
     incident: Incident, *, user: User | AnonymousUser, now: datetime, with_sample: bool
 ) -> ShownIncident:
-    """Load the page; a visible answer is logged as a view of the payload."""
+    """Load the page."""
     facts = read_facts([incident])[incident.pk]
     is_failures = incident.kind == IncidentKind.FAILURES
     return ShownIncident(
@@ -90,8 +90,6 @@ def _sample(facts: IncidentFacts, *, user: User | AnonymousUser) -> SampleAnswer
     if attempt is None:
         return None
     excerpt = bytes(attempt.excerpt) if may_see_payload(user) else b""
-    if excerpt and facts.message_id is not None:
-        log_view(user, facts.message_id)
     return SampleAnswer(attempt=attempt, answer=payload_of(excerpt) if excerpt else None)
 
 

@@ -1,5 +1,6 @@
 """Built-in receivers in the console: their requests, and buttons to switch their answer."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -22,7 +23,7 @@ from delivery.models import BuiltInReceiver, ReceiverAnswer
 from delivery.models.receiver import KEPT_REQUESTS, MOST_RECEIVERS
 from delivery.receivers.signatures import subscriptions_to
 from delivery.receivers.stored_requests import url_of
-from delivery.support.payload import log_view, may_see_payload
+from delivery.support.payload import may_see_payload
 from subscriptions.changes import record_change, snapshot
 
 TOO_MANY = f"There are {MOST_RECEIVERS} receivers already; delete one that is not used any more."
@@ -82,8 +83,6 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
         may_see = may_see_payload(request.user)
         chosen = id_of(request.GET.get("request", ""))
         shown = read_receiver(row, chosen=chosen, may_see=may_see)
-        if may_see and shown.opened is not None and shown.opened.request.message_id is not None:
-            log_view(request.user, shown.opened.request.message_id)
         newest = shown.opened.request.pk if shown.opened else ""
         return {
             "shown": shown,
@@ -96,6 +95,10 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
             "kept_requests": KEPT_REQUESTS,
             "shown_requests": SHOWN_REQUESTS,
         }
+
+    def seen_message(self, values: Mapping[str, Any]) -> int | None:
+        opened = values["shown"].opened
+        return opened.request.message_id if opened and values["may_see_payload"] else None
 
     def switch(self, request: HttpRequest, object_id: int, answer: str) -> HttpResponse:
         """Switch the answer from now on."""

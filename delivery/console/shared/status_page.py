@@ -1,5 +1,6 @@
 """Status pages: the first page of a row, which refreshes itself; the form is behind *Edit*."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -13,12 +14,13 @@ from django.utils.safestring import SafeString
 
 from delivery.console.shared.base import ConsoleAdmin
 from delivery.database.queries import reading_one_moment
+from delivery.support.payload import log_view
 
 
 class StatusAdmin(ConsoleAdmin):
     """The admin of rows with a status page; the templates get the values of `status_values`.
 
-    They are read as of one moment.
+    They are read as of one moment, in which nothing can be written.
     """
 
     list_display_links = None
@@ -30,6 +32,10 @@ class StatusAdmin(ConsoleAdmin):
 
     def status_values(self, row: Any, request: HttpRequest) -> dict[str, Any]:
         raise NotImplementedError
+
+    def seen_message(self, values: Mapping[str, Any]) -> int | None:
+        """Return the message of which the values show a part, if any: the view of it is logged."""
+        return None
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}"
@@ -46,6 +52,9 @@ class StatusAdmin(ConsoleAdmin):
             raise PermissionDenied
         with reading_one_moment():
             values = self.status_values(row, request)
+        message_id = self.seen_message(values)
+        if message_id is not None:
+            log_view(request.user, message_id)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,

@@ -37,7 +37,9 @@ WITH RECURSIVE rule AS MATERIALIZED (
         LIMIT 1
     ) AS stop
     JOIN delivery_lane lane ON lane.id = places.lane_id
+    -- Retried deliveries are a cause of their own, also where a stop is another.
     WHERE stop.state IS NULL
+        OR (stop.state IN ('STOPPED', 'DOWN') AND (places.skipped OR lane.kind = 'RETRY'))
 )
 -- A SYNC delivery is IN_DOUBT until it is answered.
 SELECT

@@ -53,6 +53,14 @@ def deliveries_retried() -> Ending:
     return lambda: factories.settle(rows[0], Status.DELIVERED)
 
 
+def deliveries_retried_to_a_down_endpoint() -> Ending:
+    rule("RETRYING", bound=2)
+    of = factories.subscription()
+    rows = [factories.delivery(subscription=of, skipped=True, attempts=1) for _ in range(2)]
+    factories.endpoint_down(rows[0])
+    return lambda: factories.settle(rows[0], Status.DELIVERED)
+
+
 def failed_deliveries() -> Ending:
     of = factories.subscription()
     fail(subscription=of)
@@ -128,12 +136,17 @@ CAUSES: dict[IncidentKind, Callable[[], Ending]] = {
 }
 
 
-@pytest.mark.parametrize("kind", IncidentKind)
-def test_one_opens_with_its_cause_and_closes_without_it(kind: IncidentKind) -> None:
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [*CAUSES.items(), (IncidentKind.RETRYING, deliveries_retried_to_a_down_endpoint)],
+)
+def test_an_incident_opens_with_its_cause_and_closes_without_it(
+    kind: IncidentKind, cause: Callable[[], Ending]
+) -> None:
     rules = IncidentRule.objects.all()
     rules.update(is_on=False, after_seconds=0, quiet_seconds=0)
     rules.filter(pk=kind).update(is_on=True)
-    end = CAUSES[kind]()
+    end = cause()
     turn()
     turn()
     assert states() == {kind: "OPEN"}

@@ -335,6 +335,17 @@ class TestQueueGroup:
         assert [of(row).state for row in rows] == [State.DOWN] * 2
         assert self.group(first).state == State.STOPPED
 
+    @pytest.mark.parametrize(("workers", "state"), [(2, State.DOWN), (1, State.STOPPED)])
+    def test_the_url_of_a_worker_is_frozen(self, workers: int, state: State) -> None:
+        event_type = factories.event_type(kind=Kind.QUEUE)
+        policy = factories.policy("workfront-48h")
+        first = factories.subscription(event_type=event_type, policy=policy)
+        for _ in range(workers - 1):
+            worker(first)
+        UrlHealth.objects.create(url=first.endpoint, state=UrlState.FROZEN, failures_in_row=7)
+        assert of(first).state == State.STOPPED
+        assert self.group(first).state == state
+
     def test_a_message_for_several_workers_waits_once(self) -> None:
         first = worker()
         for row in (first, worker(first)):

@@ -204,7 +204,7 @@ class TestPage:
             block(factories.delivery())
         # Session and user, ten of the overview's own, whether there are subscriptions, and the
         # card of the first steps.
-        with django_assert_num_queries(20):
+        with django_assert_num_queries(23):
             refresh(ann, INDEX, "overview-now")
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:

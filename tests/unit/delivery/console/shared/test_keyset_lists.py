@@ -22,7 +22,7 @@ from tests.unit.delivery.support.replays.ready_replay import finish, made, runni
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 11,
+    "subscriptions/subscriber": 10,
     "subscriptions/subscription": 13,
     "subscriptions/eventtype": 7,
     "subscriptions/publisher": 7,
@@ -32,7 +32,7 @@ QUERIES = {
     "delivery/message": 9,
     "delivery/delivery": 7,
     "delivery/resubmission": 4,
-    "delivery/lane": 9,
+    "delivery/lane": 10,
     "delivery/urlhealth": 7,
     "delivery/journalentry": 5,
     "auth/user": 8,
