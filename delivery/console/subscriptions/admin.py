@@ -305,7 +305,7 @@ class SubscriptionAdmin(
 
     @admin.display(description="state", ordering="status")
     def state(self, row: Any) -> SafeString:
-        return state_cell(row.standing, now=timezone.now())
+        return state_cell(row.standing, now=timezone.now(), is_of_subscription=True)
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:

@@ -2,6 +2,7 @@
 -- a lane that goes on. Uses lane_stopped and the few rows of endpoints.
 SELECT cause, count(*) AS count
 FROM delivery_stoppedlane
+WHERE state = 'STOPPED'
 GROUP BY cause
 UNION ALL
 SELECT stop.state, count(*)
