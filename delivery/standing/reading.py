@@ -8,7 +8,14 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from delivery.database.queries import named_row, named_rows, rows
+from delivery.database.queries import (
+    array,
+    named_row,
+    named_rows,
+    planned_named_rows,
+    planned_rows,
+    rows,
+)
 from delivery.models import Lane
 from delivery.standing import waiting_counts
 from delivery.standing.vocabulary import (
@@ -109,7 +116,7 @@ def last_delivered(standing: Standing, *, subscriptions: Collection[int]) -> dat
 
 def stopped_subscribers() -> dict[int, bool]:
     """Return the STOPPED subscribers, longest first: True for those stopped only by URLs."""
-    return dict(rows("stopped_subscribers", {}))
+    return dict(planned_rows("stopped_subscribers", {}))
 
 
 def stopped_counts() -> dict[Cause, int]:
@@ -182,8 +189,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     if not subscriptions and not subscribers:
         return []
-    wanted = {"subscriptions": list(subscriptions), "subscribers": list(subscribers)}
-    return named_rows("standing_of_subscriptions", wanted | {"mode": mode})
+    wanted = {"subscriptions": array(subscriptions), "subscribers": array(subscribers)}
+    return planned_named_rows("standing_of_subscriptions", wanted | {"mode": mode})
 
 
 def _standing(row: dict[str, Any]) -> Standing:

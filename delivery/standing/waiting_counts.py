@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Mapping
 from typing import TypeVar
 
-from delivery.database.queries import named_rows
+from delivery.database.queries import array, planned_named_rows
 from delivery.standing.bounded_counts import WAITING_LIMIT, Bounded
 
 Thing = TypeVar("Thing", bound=Hashable)
@@ -13,7 +13,7 @@ def waiting_of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
     """Count the deliveries in each lane that are PENDING and of ACTIVE subscriptions."""
     if not ids:
         return {}
-    rows = named_rows("waiting_of_lanes", {"ids": list(ids), "limit": WAITING_LIMIT})
+    rows = planned_named_rows("waiting_of_lanes", {"ids": array(ids), "limit": WAITING_LIMIT})
     return {row["id"]: Bounded(row["waiting"], WAITING_LIMIT) for row in rows}
 
 
@@ -26,11 +26,11 @@ def waiting_of_subscriptions(
     numbered = list(subscriptions)
     pairs = [(n, id) for n, thing in enumerate(numbered) for id in subscriptions[thing]]
     wanted = {
-        "things": [n for n, _ in pairs],
-        "subscriptions": [id for _, id in pairs],
+        "things": array(n for n, _ in pairs),
+        "subscriptions": array(id for _, id in pairs),
         "limit": WAITING_LIMIT,
     }
     return {
         numbered[row["thing"]]: Bounded(row["waiting"], WAITING_LIMIT)
-        for row in named_rows("waiting_of_subscriptions", wanted)
+        for row in planned_named_rows("waiting_of_subscriptions", wanted)
     }

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from delivery.database.queries import named_rows
+from delivery.database.queries import array, planned_named_rows
 from delivery.models import Lane
 from delivery.models.message import public_id
 from delivery.standing import waiting_counts
@@ -82,7 +82,7 @@ def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
         .filter(pk__in=lane_ids)
     }
     blocks: dict[int, list[Block]] = defaultdict(list)
-    for row in named_rows("next_in_lanes", {"ids": list(lane_ids), "rows": BLOCKS}):
+    for row in planned_named_rows("next_in_lanes", {"ids": array(lane_ids), "rows": BLOCKS}):
         lane_id = row.pop("lane_id")
         blocks[lane_id].append(Block(**row))
     counted = waiting_counts.waiting_of_lanes(lane_ids)

@@ -2,9 +2,12 @@
 -- if a mode is named: by the view delivery_subscriptionstanding. With the object that holds it
 -- (`holder`), until when, and the time of the decision by the journal; and the publication of the
 -- subscription's oldest open delivery. LATERAL with a LIMIT looks up each subscription by itself.
+-- It is prepared, so it names the columns: a change of `*` would be an error.
 SELECT
-    standing.*, decision.holder, decision.held_until, decided.at AS decided_at,
-    oldest.published_at AS oldest_at
+    standing.subscription_id, standing.subscriber_id, standing.header_filter_string,
+    standing.filter_identity, standing.state, standing.cause, standing.since, standing.reason,
+    standing.next_try_at, standing.delivery_id, decision.holder, decision.held_until,
+    decided.at AS decided_at, oldest.published_at AS oldest_at
 FROM (
     SELECT id FROM unnest(%(subscriptions)s::bigint[]) AS named (id)
     UNION ALL

@@ -62,7 +62,7 @@ QUERIES = {
     "subscriptions.policy": 5,
     "subscriptions.publisher": 7,
     "subscriptions.signin": 7,
-    "subscriptions.subscriber": 11,
+    "subscriptions.subscriber": 12,
     "subscriptions.subscription": 13,
 }
 FEW, MANY = 2, 8

@@ -22,7 +22,7 @@ from tests.unit.delivery.support.replays.ready_replay import finish, made, runni
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 10,
+    "subscriptions/subscriber": 11,
     "subscriptions/subscription": 13,
     "subscriptions/eventtype": 7,
     "subscriptions/publisher": 7,

@@ -120,7 +120,7 @@ class TestSubscriberPage:
         for _ in range(20):
             subscription = factories.subscription(subscriber=head.subscription.subscriber)
             factories.delivery(subscription=subscription)
-        with django_assert_max_num_queries(22):
+        with django_assert_max_num_queries(23):
             refresh(ann, f"{ROOT}/subscriber/{head.subscription.subscriber_id}/")
 
     def test_saving_the_form_leads_to_it(self, ann: Client) -> None:
