@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("delivery", "0012_standing")]
+    dependencies = [("delivery", "0012_standing_views")]
 
     operations = [
         migrations.AlterModelTable("FailureSign", "delivery_failuresign"),

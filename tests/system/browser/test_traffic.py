@@ -77,7 +77,7 @@ def test_the_last_day_is_in_the_address(day: Subscription, ann: ConsoleVisitor) 
     ann.page.goto("/admin/")
     ann.page.get_by_role("link", name="Last day").press("Enter")
     expect(
-        ann.page.get_by_text(re.compile(r"last day to \d\d:\d\d UTC, per 15 minutes"))
+        ann.page.get_by_text(re.compile(r"last day to \d\d:\d\d:\d\d UTC, per 15 minutes"))
     ).to_be_visible()
     assert ann.page.url.endswith("/admin/?span=day")
     ann.photograph("traffic-overview-day")
