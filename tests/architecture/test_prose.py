@@ -61,6 +61,12 @@ def bindings(tree: ast.Module) -> Iterator[tuple[str, int]]:
             yield node.id, node.lineno
 
 
+def test_no_variable_of_a_template_is_called_one() -> None:
+    templates = sorted((CHECKOUT / "templates").rglob("*.html"))
+    assert templates
+    assert [path for path in templates if re.search(r"for one in|as one\b", path.read_text())] == []
+
+
 def test_no_variable_is_called_one() -> None:
     assert [
         f"{module.name}:{line}"

@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 from delivery.api.metrics import InstallationCollector
 from delivery.models import TrafficMark
 from delivery.states import Status
-from subscriptions.models import Mode
+from subscriptions.models import Mode, Processing
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
 
@@ -66,6 +66,13 @@ def test_stopped_lanes_are_counted_by_state() -> None:
         1,
     )
     assert (found["inturn_stopped_urls DISABLED"], found["inturn_stopped_urls FROZEN"]) == (0, 0)
+
+
+def test_an_endpoint_down_in_a_lane_without_order_stops_no_lane() -> None:
+    owner = factories.subscriber(processing=Processing.CONCURRENT)
+    block(factories.delivery(subscription=factories.subscription(subscriber=owner)))
+    found = scraped()
+    assert (found["inturn_stopped_lanes BLOCKED"], found["inturn_down_endpoints"]) == (0, 1)
 
 
 def test_counters_only_grow() -> None:
