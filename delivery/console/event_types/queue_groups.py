@@ -1,7 +1,4 @@
-"""The groups of QUEUE event types: all of a type, and all groups down.
-
-A group is down if none of the endpoints is UP.
-"""
+"""The groups of QUEUE event types: all of a type, and all STOPPED groups."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +20,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownEndpoint:
-    """An endpoint of a group, with why it is not UP."""
+    """An endpoint of a group, with why it is STOPPED or DOWN."""
 
     subscription_id: int
     subscription: str
@@ -34,7 +31,7 @@ class DownEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownGroup:
-    """A group without an ACTIVE endpoint UP, with the oldest waiting message."""
+    """A STOPPED group, with the oldest waiting message."""
 
     event_type_id: int
     event: str

@@ -1,7 +1,7 @@
--- The groups of QUEUE event types with waiting messages and no endpoint UP, without held: a row for
--- each endpoint, with the group's oldest message, and the number of messages waiting for the
--- endpoint with it, counted up to a limit. Begins with the endpoints not UP: the cost grows with
--- their number, not with the subscriptions'.
+-- The groups of QUEUE event types that are STOPPED, with waiting messages: a row for each sendable
+-- endpoint, with the group's oldest message, and the number of messages waiting for the endpoint
+-- with it, counted up to a limit. Begins with the endpoints not UP: the cost grows with their
+-- number, not with the subscriptions'.
 WITH stopped AS (
     SELECT subscription_id FROM delivery_endpointhealth
     UNION
@@ -19,18 +19,20 @@ WITH stopped AS (
     WHERE event_type.kind = 'QUEUE' AND subscription.status <> 'INACTIVE'
 ), endpoints AS (
     SELECT
-        subscription.*, candidates.name AS event, summary.reason, summary.next_try_at,
-        bool_and(summary.state <> 'UP') OVER (
+        subscription.*, candidates.name AS event, stop.reason, stop.next_try_at,
+        bool_and(stop.state IS NOT NULL) OVER (
             PARTITION BY subscription.event_type_id, subscription.header_filter_string,
                 subscription.filter_identity
         ) AS is_group_down
     FROM candidates
     JOIN subscriptions_subscription subscription
         USING (event_type_id, header_filter_string, filter_identity)
-    JOIN subscriptions_standing standing
-        ON standing.id = subscription.id AND standing.status = 'ACTIVE'
-    JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
-    WHERE subscription.status <> 'INACTIVE'
+    CROSS JOIN LATERAL (
+        SELECT state, reason, next_try_at FROM delivery_subscriptionstop
+        WHERE subscription_id = subscription.id
+        LIMIT 1
+    ) AS stop
+    WHERE stop.state IS NULL OR stop.state IN ('STOPPED', 'DOWN')
 ), down AS (
     SELECT DISTINCT ON (event_type_id, header_filter_string, filter_identity)
         endpoints.*, oldest.id AS oldest_id

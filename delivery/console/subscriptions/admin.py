@@ -303,7 +303,7 @@ class SubscriptionAdmin(
     def full_name(self, row: Subscription) -> SafeString:
         return self.status_link(row, str(row))
 
-    @admin.display(description="state", ordering="status")
+    @admin.display(description="state")
     def state(self, row: Any) -> SafeString:
         return state_cell(row.standing, now=timezone.now(), is_of_subscription=True)
 

@@ -1,6 +1,7 @@
 """Queue groups that are down, and the retry lane, on the overview."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -10,6 +11,8 @@ from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
 from delivery.models import Delivery, Lane, Message, UrlHealth
 from delivery.standing import retry_lane
+from delivery.standing.reading import standing_of_groups
+from delivery.standing.vocabulary import State
 from delivery.states import Status
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
@@ -71,6 +74,26 @@ class TestQueueGroups:
         assert [len(group.endpoints) for group in down()] == [1]
         Subscription.objects.filter(pk=first.pk).update(status="INACTIVE")
         assert down() == []
+
+    @pytest.mark.parametrize(
+        ("other", "is_stopped"),
+        [
+            ({}, False),
+            ({"status": "SHADOW"}, True),
+            ({"status": "HELD"}, True),
+            ({"cancellation_id": 1}, True),
+        ],
+    )
+    def test_the_overview_lists_exactly_the_groups_that_stand_stopped(
+        self, other: dict[str, Any], is_stopped: bool
+    ) -> None:
+        jobs = QueueJobs(2)
+        first, second = jobs.endpoints
+        jobs.publish(first)
+        Subscription.objects.filter(pk=second.pk).update(**({"name": second.name} | other))
+        (standing,) = standing_of_groups(jobs.event_type.pk).values()
+        assert standing.state == (State.STOPPED if is_stopped else State.DOWN)
+        assert [len(group.endpoints) for group in down()] == [1] * is_stopped
 
     def test_groups_differ_by_header_string_and_filter(self) -> None:
         jobs = QueueJobs(1)
