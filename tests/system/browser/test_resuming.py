@@ -140,7 +140,7 @@ def test_a_queue_group_that_is_down_is_named_with_its_endpoints(ann: ConsoleVisi
         )
         factories.endpoint_down(failed, reason=failed.reason)
     ann.page.goto("/admin/")
-    group = ann.page.locator("section", has_text="Queue groups that are down")
+    group = ann.page.locator("section", has_text="Stopped queue groups")
     for said in ("Build.Requested", "farm-1/worker-1", "farm-2/worker-2", "connection refused"):
         expect(group).to_contain_text(said)
     ann.photograph("overview-groups")

@@ -1,4 +1,4 @@
-"""Queue groups that are down, and the retry lane, on the overview."""
+"""Stopped queue groups, and the retry lane, on the overview."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -141,11 +141,11 @@ class TestQueueGroups:
         assert str(down()[0].waiting) == "2+"
 
     def test_the_overview_names_the_endpoints_and_why(self, ann: Client) -> None:
-        assert "Queue groups that are down" not in ann.get(INDEX).text
+        assert "Stopped queue groups" not in ann.get(INDEX).text
         jobs = QueueJobs(2)
         jobs.publish(*jobs.endpoints)
         page = ann.get(INDEX).text
-        assert "Queue groups that are down" in page
+        assert "Stopped queue groups" in page
         for endpoint in jobs.endpoints:
             assert str(endpoint) in page
         assert "503: busy" in page
