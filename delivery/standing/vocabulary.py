@@ -8,7 +8,8 @@ A subscription has the first true of these:
    SUSPENDED): messages wait in order behind a delivery, perhaps of another subscription.
 4. DOWN: the last try of the endpoint failed, and the lane goes on. It ends when the
    endpoint accepts or refuses a message, and never because nothing waits.
-5. SLOW: the oldest message whose turn it is waits longer than the incident rule *slow lane* allows.
+5. SLOW: the oldest message whose turn it is waits longer than the bound of the incident rule
+   *slow lane*, whether or not the rule is on.
 6. MOVING: something waits, or is on the way.
 7. QUIET: nothing waits.
 
