@@ -147,7 +147,9 @@ class Server:
     def _start(self, lock: BinaryIO) -> None:
         for _ in range(ATTEMPTS):
             port = self.cluster.choose_port()
-            self._process = self._launch(port, lock)
+            # A stop between the start of the server and the assignment would forget the server.
+            with _signals_held() as mask:
+                self._process = self._launch(port, lock, mask)
             if self._answers():
                 return
         if self._logs is None:
@@ -155,7 +157,16 @@ class Server:
         log = self._logs / "postgresql.log"
         raise PostgresError(f"PostgreSQL does not start; {log} ends with:\n{last_lines(log)}")
 
-    def _launch(self, port: int, lock: BinaryIO) -> subprocess.Popen[bytes]:
+    def _launch(
+        self, port: int, lock: BinaryIO, mask: set[signal.Signals]
+    ) -> subprocess.Popen[bytes]:
+        """Start the server, with this mask of signals."""
+        end_with_us = end_with_parent(signal.SIGINT)
+
+        def arrange() -> None:
+            end_with_us()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
         command = [self._programs.path("postgres"), "-D", str(self.cluster.data), "-p", str(port)]
         for name, value in self._settings.items():
             command += ["-c", f"{name}={value}"]
@@ -169,7 +180,7 @@ class Server:
                 env=processes.environment(postgres=False),
                 pass_fds=[lock.fileno()],
                 start_new_session=True,
-                preexec_fn=end_with_parent(signal.SIGINT),
+                preexec_fn=arrange,
                 **self._account.options,
             )
 
@@ -216,6 +227,17 @@ def throwaway() -> Iterator[str]:
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def _signals_held() -> Iterator[set[signal.Signals]]:
+    """Let the signals that stop `up` wait, and yield the mask of before."""
+    stops = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+    try:
+        yield {signal.Signals(number) for number in mask}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _try_lock(lock: BinaryIO) -> bool:

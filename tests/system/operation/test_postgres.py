@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,6 +32,28 @@ sys.stdin.read()
 server.stop()
 """
 
+# The server is forked, and has not reported yet that it was started, when the stop arrives.
+STOPPED_IN_BETWEEN = """
+import os, signal, sys
+from pathlib import Path
+from config.embedded import postgres
+class Stop(BaseException): pass
+def stop(number, frame): raise Stop
+signal.signal(signal.SIGTERM, stop)
+end_with_parent = postgres.end_with_parent
+def stopping(number):
+    arrange, parent = end_with_parent(number), os.getpid()
+    return lambda: (os.kill(parent, signal.SIGTERM), arrange())
+postgres.end_with_parent = stopping
+server = postgres.Server(Path(sys.argv[1]), settings=postgres.THROWAWAY)
+try:
+    server.start()
+except Stop:
+    print("stopped", flush=True)
+server.stop()
+print(postgres.processes.working_in(server.cluster.data) or "nothing is left", flush=True)
+"""
+
 
 def one(url: str, query: str) -> object:
     with psycopg.connect(url) as connection:
@@ -47,6 +70,36 @@ def test_a_commit_survives_a_killed_server(server: Server) -> None:
     eventually(lambda: not server.is_alive(), "it is dead")
     assert server.start() == url
     assert one(url, "SELECT value FROM kept") == 7
+
+
+def test_a_stop_in_the_moment_of_the_start_leaves_no_server(tmp_path: Path) -> None:
+    home = tmp_path / "stopped"
+    home.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_IN_BETWEEN, str(home)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["stopped", "nothing is left"]
+    assert find_lock_holders(home) == set()
+
+
+def find_lock_holders(home: Path) -> set[int]:
+    """Return the processes that have a file of the home open."""
+    return {
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdigit() and any(_opened_below(process, home))
+    }
+
+
+def _opened_below(process: Path, home: Path) -> Iterator[bool]:
+    with suppress(OSError):
+        for opened in (process / "fd").iterdir():
+            with suppress(OSError):
+                yield opened.readlink().is_relative_to(home)
 
 
 def test_a_leftover_server_is_ended_before_another_starts(server: Server, tmp_path: Path) -> None:
